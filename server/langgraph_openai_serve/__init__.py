@@ -1,0 +1,1 @@
+"""Serve LangGraph graphs through the OpenAI API."""

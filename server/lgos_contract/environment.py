@@ -1,0 +1,42 @@
+"""Names, ports and paths that the operator renders into a pod and the pod's program reads."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ENV_PREFIX: Final = "LGOS_"
+"""Environment variables with this prefix belong to the platform; a manifest cannot set them."""
+
+ENV_MODEL: Final = "LGOS_MODEL"
+"""`metadata.name` of the LanggraphModel that a pod serves; names the registry key that it reads."""
+ENV_NAMESPACE: Final = "LGOS_NAMESPACE"
+"""Namespace of the LanggraphModel."""
+ENV_REGISTRY_DIR: Final = "LGOS_REGISTRY_DIR"
+"""Folder where the model registry ConfigMap is mounted; default `REGISTRY_DIR`."""
+ENV_REVISION: Final = "LGOS_REVISION"
+"""`RegistryEntry.revision` that this pod was rendered for."""
+ENV_HOST: Final = "LGOS_HOST"
+"""Address that the API listens on; default `0.0.0.0`."""
+ENV_PORT: Final = "LGOS_PORT"
+"""Port of the OpenAI API; default `API_PORT`."""
+ENV_METRICS_PORT: Final = "LGOS_METRICS_PORT"
+"""Port of `/metrics`; default `METRICS_PORT`."""
+ENV_DRAIN_SECONDS: Final = "LGOS_DRAIN_SECONDS"
+"""Seconds that open requests may still take after SIGTERM."""
+ENV_LOG_LEVEL: Final = "LGOS_LOG_LEVEL"
+"""Level of the programs' logs: `debug`, `info`, `warning` or `error`; default `info`."""
+
+API_PORT: Final = 8000
+"""Container and Service port of the OpenAI API."""
+METRICS_PORT: Final = 9090
+"""Container port of `/metrics`, in every program."""
+HEALTH_PATH: Final = "/healthz"
+"""Liveness: the process answers."""
+READY_PATH: Final = "/readyz"
+"""Readiness: the process takes new requests."""
+METRICS_PATH: Final = "/metrics"
+
+REGISTRY_DIR: Final = "/etc/lgos/registry"
+"""Where a model pod finds its entry of the registry ConfigMap, as the file `<name>.json`."""
+TERMINATION_LOG: Final = "/dev/termination-log"
+"""Where a program that cannot start leaves the sentence that the operator puts into a condition."""

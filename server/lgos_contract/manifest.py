@@ -1,0 +1,156 @@
+"""The LanggraphModel manifest as pydantic models: what the operator renders and what `lgos dev` serves.
+
+The CRD in `crds/` says the same in OpenAPI and CEL; a test compares the two field by field. Field names are the
+manifest's (camelCase); Python code reads the snake_case attributes.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from lgos_contract.environment import ENV_PREFIX
+
+GROUP: Final = "lgos.dev"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+KIND: Final = "LanggraphModel"
+PLURAL: Final = "langgraphmodels"
+
+GRAPH_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$"
+MODEL_NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
+RESOURCE_NAME_PATTERN: Final = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+RESOURCE_NAME_MAX: Final = 52
+"""Services and pods are named after a model, with a suffix; 63 characters is Kubernetes' limit."""
+
+
+class Document(BaseModel):
+    """Base of everything a user writes: unknown fields are refused."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
+    )
+
+
+class Open(Document):
+    """A Kubernetes object that is passed on as it is; only the listed fields are looked at."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Feature(StrEnum):
+    """Optional abilities that a manifest can declare; the values are those of `GraphFeature`."""
+
+    CLIENT_EVENTS = "client_events"
+
+
+class LocalObjectReference(Document):
+    """A reference to an object in the model's namespace."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=253)]
+
+
+class EnvVar(Open):
+    """One environment variable of the model's containers, as in a pod."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
+    value: Annotated[str, StringConstraints(max_length=32768)] | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _not_reserved(cls, name: str) -> str:
+        if name.startswith(ENV_PREFIX):
+            msg = f"the prefix {ENV_PREFIX} is reserved"
+            raise ValueError(msg)
+        return name
+
+
+class EnvFromSource(Open):
+    """A Secret or ConfigMap whose keys become environment variables, as in a pod."""
+
+
+class ResourceRequirements(Open):
+    """Requests and limits of a container, as in a pod."""
+
+
+class ApiComponent(Document):
+    """The Deployment that answers the OpenAI API."""
+
+    replicas: Annotated[int, Field(ge=0, le=1000)] = 1
+    resources: ResourceRequirements | None = None
+    drain_seconds: Annotated[int, Field(ge=0, le=86400)] = 25
+    termination_grace_period_seconds: Annotated[int, Field(ge=1, le=90000)] = 40
+
+    @model_validator(mode="after")
+    def _grace_exceeds_drain(self) -> ApiComponent:
+        if self.termination_grace_period_seconds <= self.drain_seconds:
+            msg = "terminationGracePeriodSeconds must exceed drainSeconds"
+            raise ValueError(msg)
+        return self
+
+
+def _unique(values: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    if len(set(values)) != len(values):
+        msg = "features must not repeat"
+        raise ValueError(msg)
+    return values
+
+
+class LanggraphModelSpec(Document):
+    """`spec` of a LanggraphModel."""
+
+    image: Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^\S+$")]
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
+    image_pull_secrets: Annotated[tuple[LocalObjectReference, ...], Field(max_length=8)] = ()
+    graph: Annotated[str, StringConstraints(max_length=256, pattern=GRAPH_PATTERN)]
+    model_name: (
+        Annotated[
+            str, StringConstraints(min_length=1, max_length=128, pattern=MODEL_NAME_PATTERN)
+        ]
+        | None
+    ) = None
+    description: Annotated[str, StringConstraints(max_length=1024)] | None = None
+    features: Annotated[
+        tuple[Feature, ...], Field(max_length=8), AfterValidator(_unique)
+    ] = ()
+    settings: Annotated[dict[str, Any], Field(max_length=128)] = Field(default_factory=dict)
+    env: Annotated[tuple[EnvVar, ...], Field(max_length=128)] = ()
+    env_from: Annotated[tuple[EnvFromSource, ...], Field(max_length=16)] = ()
+    service_account_name: Annotated[str, StringConstraints(max_length=253)] | None = None
+    api: ApiComponent = Field(default_factory=ApiComponent)
+
+
+class ObjectMeta(Open):
+    """The part of `metadata` that LGOS reads."""
+
+    name: Annotated[
+        str, StringConstraints(pattern=RESOURCE_NAME_PATTERN, max_length=RESOURCE_NAME_MAX)
+    ]
+    namespace: str | None = None
+
+
+class LanggraphModel(Document):
+    """A whole LanggraphModel manifest, as a file or the API server holds it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    api_version: Literal["lgos.dev/v1alpha1"]
+    kind: Literal["LanggraphModel"]
+    metadata: ObjectMeta
+    spec: LanggraphModelSpec
+
+    @property
+    def model_id(self) -> str:
+        """The public OpenAI `model`: `spec.modelName`, else `metadata.name`."""
+        return self.spec.model_name or self.metadata.name
