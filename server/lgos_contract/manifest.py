@@ -115,15 +115,11 @@ class LanggraphModelSpec(Document):
     image_pull_secrets: Annotated[tuple[LocalObjectReference, ...], Field(max_length=8)] = ()
     graph: Annotated[str, StringConstraints(max_length=256, pattern=GRAPH_PATTERN)]
     model_name: (
-        Annotated[
-            str, StringConstraints(min_length=1, max_length=128, pattern=MODEL_NAME_PATTERN)
-        ]
+        Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=MODEL_NAME_PATTERN)]
         | None
     ) = None
     description: Annotated[str, StringConstraints(max_length=1024)] | None = None
-    features: Annotated[
-        tuple[Feature, ...], Field(max_length=8), AfterValidator(_unique)
-    ] = ()
+    features: Annotated[tuple[Feature, ...], Field(max_length=8), AfterValidator(_unique)] = ()
     settings: Annotated[dict[str, Any], Field(max_length=128)] = Field(default_factory=dict)
     env: Annotated[tuple[EnvVar, ...], Field(max_length=128)] = ()
     env_from: Annotated[tuple[EnvFromSource, ...], Field(max_length=16)] = ()

@@ -28,7 +28,9 @@ SILENCE_SECONDS: Final = 75.0
 class KubeClient:
     """An asynchronous context manager around one HTTP session to one API server."""
 
-    def __init__(self, config: KubeConfig, *, user_agent: str, observe: Observe | None = None) -> None:
+    def __init__(
+        self, config: KubeConfig, *, user_agent: str, observe: Observe | None = None
+    ) -> None:
         self.config = config
         self._user_agent = user_agent
         self._observe = observe
@@ -77,7 +79,7 @@ class KubeClient:
                 code = answer.status
                 document: Object = await _json(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            msg = f"{method} {path}: {error or type(error).__name__}"
+            msg = f"{method} {path}: {str(error) or type(error).__name__}"
             raise ConnectionFailed(msg) from error
         finally:
             if self._observe is not None:
@@ -97,7 +99,11 @@ class KubeClient:
         return await self.request("PATCH", path, params=params, body=body, content_type=MERGE_PATCH)
 
     async def list(
-        self, path: str, *, params: Mapping[str, str] | None = None, accept: str = "application/json"
+        self,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        accept: str = "application/json",
     ) -> tuple[list[Object], str]:
         """Return all items of a collection, read in pages, and the list's resourceVersion."""
         items: list[Object] = []
@@ -144,7 +150,7 @@ class KubeClient:
                         raise api_error(int(status.get("code") or 500), status)
                     yield event
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            msg = f"watch {path}: {error or type(error).__name__}"
+            msg = f"watch {path}: {str(error) or type(error).__name__}"
             raise ConnectionFailed(msg) from error
 
     def _open(self) -> aiohttp.ClientSession:

@@ -42,7 +42,9 @@ def load_config(kubeconfig: Path | None = None) -> KubeConfig:
     Raises:
         ConfigurationError: None of them is there, or the kubeconfig names what is not in it.
     """
-    chosen = kubeconfig or (Path(os.environ["KUBECONFIG"]) if os.environ.get("KUBECONFIG") else None)
+    chosen = kubeconfig or (
+        Path(os.environ["KUBECONFIG"]) if os.environ.get("KUBECONFIG") else None
+    )
     if chosen is not None:
         return _from_kubeconfig(chosen)
     if (SERVICE_ACCOUNT_DIR / "token").exists():
@@ -92,7 +94,9 @@ def _from_kubeconfig(path: Path) -> KubeConfig:
     )
 
 
-def _named(document: dict[str, Any], section: str, name: Any, key: str, path: Path) -> dict[str, Any]:
+def _named(
+    document: dict[str, Any], section: str, name: Any, key: str, path: Path
+) -> dict[str, Any]:
     for entry in document.get(section) or ():
         if entry.get("name") == name:
             found: dict[str, Any] = entry.get(key) or {}

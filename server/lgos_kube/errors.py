@@ -64,7 +64,13 @@ class Invalid(ApiError):
     """The API server's validation refused the object."""
 
 
-_BY_CODE: dict[int, type[ApiError]] = {403: Forbidden, 404: NotFound, 409: Conflict, 410: Gone, 422: Invalid}
+_BY_CODE: dict[int, type[ApiError]] = {
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    422: Invalid,
+}
 
 
 def api_error(code: int, status: dict[str, Any]) -> ApiError:

@@ -126,7 +126,11 @@ class ListWatch:
         obj = self._trim(obj)
         key = key_of(obj)
         old = self.objects.get(key)
-        if old is not None and version_of(old) >= version_of(obj) and old["metadata"].get("uid") == obj["metadata"].get("uid"):
+        if (
+            old is not None
+            and version_of(old) >= version_of(obj)
+            and old["metadata"].get("uid") == obj["metadata"].get("uid")
+        ):
             if version_of(old) == version_of(obj):
                 self._changed(key, old, old)
             return

@@ -1,0 +1,1 @@
+"""Background Responses: the engine-independent part. Empty in this version; the routes answer as without an engine."""

@@ -1,0 +1,122 @@
+"""`PrometheusObserver`: the metrics of runs.
+
+| name | type | labels |
+| --- | --- | --- |
+| lgos_runs_created_total | counter | model, api, mode |
+| lgos_runs_finished_total | counter | model, api, mode, status |
+| lgos_runs_in_progress | gauge | model, mode |
+| lgos_run_duration_seconds | histogram | model, mode, status |
+| lgos_run_first_output_seconds | histogram | model, mode |
+| lgos_build_info | gauge | version, python, langgraph |
+
+Labels have few values: the model comes from the registry, never from a request. All children exist at zero from the
+start, so a rate has a beginning.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from langgraph_openai_serve.ports.observer import Api, Mode, RunInfo, RunStatus
+
+DURATION_BUCKETS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
+FIRST_OUTPUT_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
+OTHER: Final = "other"
+SERVED_MODES: Final = (Mode.SYNC, Mode.STREAM)
+
+
+class PrometheusObserver:
+    """Counts runs in a Prometheus registry.
+
+    Args:
+        registry: Where the metrics live; one observer a registry.
+        models: Public names of the models that this process serves.
+    """
+
+    def __init__(self, registry: CollectorRegistry, models: Iterable[str]) -> None:
+        self._created = Counter(
+            "lgos_runs_created",
+            "Runs that were accepted.",
+            ["model", "api", "mode"],
+            registry=registry,
+        )
+        self._finished = Counter(
+            "lgos_runs_finished",
+            "Runs that ended, by how.",
+            ["model", "api", "mode", "status"],
+            registry=registry,
+        )
+        self._in_progress = Gauge(
+            "lgos_runs_in_progress",
+            "Runs that execute in this process.",
+            ["model", "mode"],
+            registry=registry,
+        )
+        self._duration = Histogram(
+            "lgos_run_duration_seconds",
+            "Seconds from creation to the end of a run.",
+            ["model", "mode", "status"],
+            buckets=DURATION_BUCKETS,
+            registry=registry,
+        )
+        self._first_output = Histogram(
+            "lgos_run_first_output_seconds",
+            "Seconds from creation to the first output of a streamed run.",
+            ["model", "mode"],
+            buckets=FIRST_OUTPUT_BUCKETS,
+            registry=registry,
+        )
+        self._models = frozenset(models)
+        for model in self._models:
+            self._create_children(model)
+        _build_info(registry)
+
+    def run_created(self, run: RunInfo) -> None:
+        """Count an accepted run."""
+        model = self._label(run)
+        self._created.labels(model, run.api, run.mode).inc()
+        self._in_progress.labels(model, run.mode).inc()
+
+    def first_output(self, run: RunInfo, seconds: float) -> None:
+        """Observe the wait for the first output."""
+        self._first_output.labels(self._label(run), run.mode).observe(seconds)
+
+    def run_ended(self, run: RunInfo, status: RunStatus, seconds: float) -> None:
+        """Count a finished run and observe its duration."""
+        model = self._label(run)
+        self._in_progress.labels(model, run.mode).dec()
+        self._finished.labels(model, run.api, run.mode, status).inc()
+        self._duration.labels(model, run.mode, _coarse(status)).observe(seconds)
+
+    def _label(self, run: RunInfo) -> str:
+        return run.model if run.model in self._models else OTHER
+
+    def _create_children(self, model: str) -> None:
+        for mode in SERVED_MODES:
+            self._in_progress.labels(model, mode)
+            for api in Api:
+                self._created.labels(model, api, mode)
+                for status in RunStatus:
+                    self._finished.labels(model, api, mode, status)
+        self._first_output.labels(model, Mode.STREAM)
+
+
+def _coarse(status: RunStatus) -> str:
+    return status.value if status in {RunStatus.COMPLETED, RunStatus.FAILED} else OTHER
+
+
+def _build_info(registry: CollectorRegistry) -> None:
+    info = Gauge(
+        "lgos_build_info",
+        "Versions, as labels of a constant 1.",
+        ["version", "python", "langgraph"],
+        registry=registry,
+    )
+    info.labels(
+        version("langgraph-openai-serve"), platform.python_version(), version("langgraph")
+    ).set(1)

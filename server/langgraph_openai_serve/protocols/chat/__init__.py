@@ -1,0 +1,1 @@
+"""Chat Completions: text and client functions, streamed or not."""

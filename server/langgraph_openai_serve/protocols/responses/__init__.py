@@ -1,0 +1,1 @@
+"""Responses: items, typed events, client functions, commentary."""

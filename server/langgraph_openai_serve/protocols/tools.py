@@ -1,0 +1,104 @@
+"""Rules for tools and for replayed tool calls that both protocols share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from langchain_core.messages import ToolCall as LangChainToolCall
+
+from langgraph_openai_serve.errors import RequestError
+from langgraph_openai_serve.graph.request import NamedTool, ToolChoice
+
+
+def bindable(
+    name: str, description: str | None, parameters: dict[str, Any] | None, *, strict: bool | None
+) -> dict[str, Any]:
+    """Return a function tool as LangChain's `bind_tools` takes it."""
+    function: dict[str, Any] = {
+        "name": name,
+        "parameters": parameters or {"type": "object", "properties": {}},
+    }
+    if description is not None:
+        function["description"] = description
+    if strict is not None:
+        function["strict"] = strict
+    return {"type": "function", "function": function}
+
+
+def check_tools(names: Iterable[str], choice: ToolChoice) -> None:
+    """Refuse repeated tool names and a choice that is not offered.
+
+    Raises:
+        RequestError: With param `tools[i].name` or `tool_choice`.
+    """
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            msg = f"Tool '{name}' is declared twice."
+            raise RequestError(msg, param=f"tools[{index}].name")
+        seen.add(name)
+    if isinstance(choice, NamedTool) and choice.name not in seen:
+        msg = f"tool_choice names '{choice.name}', which is not in tools."
+        raise RequestError(msg, param="tool_choice")
+
+
+def replayed_call(call_id: str, name: str, arguments: str, param: str) -> LangChainToolCall:
+    """Return a replayed function call for LangChain.
+
+    Raises:
+        RequestError: The arguments are no JSON object.
+    """
+    try:
+        parsed = orjson.loads(arguments)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        msg = f"The arguments of function call '{call_id[:80]}' are not a JSON object."
+        raise RequestError(msg, param=param)
+    return LangChainToolCall(name=name, args=parsed, id=call_id, type="tool_call")
+
+
+class CallLedger:
+    """Checks that each replayed call has exactly one result, and each result its call."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, str] = {}
+        self._answered: set[str] = set()
+
+    def call(self, call_id: str, param: str) -> None:
+        """Note a call.
+
+        Raises:
+            RequestError: The id was used before.
+        """
+        if call_id in self._calls:
+            msg = f"Function call '{call_id[:80]}' appears twice."
+            raise RequestError(msg, param=param)
+        self._calls[call_id] = param
+
+    def result(self, call_id: str, param: str) -> None:
+        """Note a result.
+
+        Raises:
+            RequestError: It has no call before it, or is the second one.
+        """
+        if call_id not in self._calls:
+            msg = f"No function call found for the result with call id '{call_id[:80]}'."
+            raise RequestError(msg, param=param)
+        if call_id in self._answered:
+            msg = f"Function call '{call_id[:80]}' has two results."
+            raise RequestError(msg, param=param)
+        self._answered.add(call_id)
+
+    def close(self) -> None:
+        """Check that nothing is left open.
+
+        Raises:
+            RequestError: A call has no result.
+        """
+        for call_id, param in self._calls.items():
+            if call_id not in self._answered:
+                msg = f"No result found for function call '{call_id[:80]}'."
+                raise RequestError(msg, param=param)

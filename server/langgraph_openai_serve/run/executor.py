@@ -1,0 +1,272 @@
+"""`open_run`: the one place where a graph is invoked.
+
+Opening a run resolves everything that can still be refused (settings, context, input), so a caller can answer with an
+error before it sends headers. Executing it pushes `RunEvent`s into a synchronous sink: text comes from a callback inside
+the graph's own tasks, so a token costs no task switch. The run is observed from opening to leaving the context, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import time
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.types import StreamMode, StreamPart
+
+from langgraph_openai_serve.errors import LgosError, RequestError, RunError
+from langgraph_openai_serve.graph.config import GraphFeature
+from langgraph_openai_serve.graph.registry import GraphRegistry, RegisteredModel
+from langgraph_openai_serve.graph.request import GraphRequest
+from langgraph_openai_serve.graph.settings import SETTINGS_KEY, SETTINGS_PARAM
+from langgraph_openai_serve.graph.status import visible_description
+from langgraph_openai_serve.ports.observer import Mode, RunInfo, RunObserver, RunStatus
+from langgraph_openai_serve.run.callbacks import TextHandler, UsageHandler
+from langgraph_openai_serve.run.events import (
+    MessageCompleted,
+    Push,
+    RunEnded,
+    StatusReported,
+    TextDelta,
+)
+from langgraph_openai_serve.run.messages import (
+    incomplete_reason,
+    last_message,
+    refusal_of,
+    text_of,
+    tool_calls,
+    total_usage,
+)
+
+logger = logging.getLogger(__name__)
+
+Clock = Callable[[], float]
+
+
+@dataclass(slots=True)
+class Run:
+    """One prepared run; `execute` may be called once."""
+
+    model: RegisteredModel
+    request: GraphRequest
+    graph_input: Any
+    context: Any
+    config: RunnableConfig
+    status: RunStatus = RunStatus.FAILED
+    first_output: Callable[[], None] = field(default=lambda: None)
+
+    async def execute(self, push: Push, *, stream: bool) -> None:
+        """Run the graph and push its events.
+
+        Raises:
+            RunError: The graph raised, or said something that cannot be served.
+            asyncio.CancelledError: The task was cancelled; the graph's tasks have ended.
+        """
+        try:
+            ended = await (self._stream(push) if stream else self._collect(push))
+        except asyncio.CancelledError:
+            self.status = RunStatus.CANCELLED
+            raise
+        except LgosError:
+            raise
+        except Exception as error:
+            logger.exception(
+                "run failed: model=%s request_id=%s", self.model.id, self.request.request_id
+            )
+            msg = f"{type(error).__name__} in the graph"
+            raise RunError(msg) from error
+        self.status = RunStatus.INCOMPLETE if ended.incomplete else RunStatus.COMPLETED
+        push(ended)
+
+    async def _collect(self, push: Push) -> RunEnded:
+        handler = UsageHandler()
+        output = None
+        async for part in self._parts(handler, ["values"], subgraphs=False):
+            output = part["data"]
+        return await self._finish(output, None, handler, push)
+
+    async def _stream(self, push: Push) -> RunEnded:
+        streamed: list[str] = []
+
+        def emit(text: str) -> None:
+            if not streamed:
+                self.first_output()
+            streamed.append(text)
+            push(TextDelta(text))
+
+        handler = TextHandler(emit)
+        shows_status = GraphFeature.CLIENT_EVENTS in self.model.features
+        modes: list[StreamMode] = ["values", "custom"] if shows_status else ["values"]
+        output = None
+        async for part in self._parts(handler, modes, subgraphs=shows_status):
+            if part["type"] == "custom":
+                description = visible_description(part["data"])
+                if description is not None:
+                    self.first_output()
+                    push(StatusReported(description))
+            elif not part["ns"]:
+                output = part["data"]
+        return await self._finish(output, streamed, handler, push)
+
+    def _parts(
+        self, handler: UsageHandler, modes: list[StreamMode], *, subgraphs: bool
+    ) -> AsyncIterator[StreamPart[Any, Any]]:
+        self.config["callbacks"] = [handler]
+        return self.model.graph.astream(
+            self.graph_input,
+            self.config,
+            context=self.context,
+            stream_mode=modes,
+            subgraphs=subgraphs,
+            version="v2",
+        )
+
+    async def _finish(
+        self, output: Any, streamed: list[str] | None, handler: UsageHandler, push: Push
+    ) -> RunEnded:
+        message = await self._message(output)
+        text = text_of(message)
+        if streamed:
+            if "".join(streamed) != text:
+                msg = "the streamed text differs from the final message; output_to_message must render the same text"
+                logger.error(
+                    "%s: model=%s request_id=%s", msg, self.model.id, self.request.request_id
+                )
+                raise RunError(msg)
+        elif streamed is not None:
+            self.first_output()
+            if text:
+                push(TextDelta(text))
+        incomplete = incomplete_reason(message)
+        push(MessageCompleted(text, refusal_of(message), complete=incomplete is None))
+        for call in tool_calls(message, self.request.tool_names, complete=incomplete is None):
+            push(call)
+        return RunEnded(incomplete, total_usage(handler.reports))
+
+    async def _message(self, output: Any) -> AIMessage:
+        adapter = self.model.config.output_to_message
+        if adapter is None:
+            return last_message(output)
+        message = await settled(adapter(output))
+        if not isinstance(message, AIMessage):
+            msg = f"output_to_message returned {type(message).__name__}, not an AIMessage"
+            raise RunError(msg)
+        return message
+
+
+@asynccontextmanager
+async def open_run(
+    registry: GraphRegistry,
+    model: RegisteredModel,
+    request: GraphRequest,
+    *,
+    mode: Mode,
+    clock: Clock = time.perf_counter,
+) -> AsyncGenerator[Run, None]:
+    """Prepare a run and observe it until the context is left.
+
+    Raises:
+        RequestError: The request's settings are refused; nothing ran and nothing was observed.
+        RunError: The graph's own adapters raised.
+    """
+    settings = resolve_settings(model, request)
+    info = RunInfo(model.id, request.api, mode)
+    observer = registry.observer
+    started = clock()
+    observer.run_created(info)
+    status = RunStatus.FAILED
+    try:
+        run = await _prepare(model, request, settings)
+        if mode is Mode.STREAM:
+            run.first_output = _once(observer, info, started, clock)
+        try:
+            yield run
+        finally:
+            status = run.status
+            await _forget_thread(run)
+    except asyncio.CancelledError:
+        status = RunStatus.CANCELLED
+        raise
+    finally:
+        observer.run_ended(info, status, clock() - started)
+
+
+def resolve_settings(model: RegisteredModel, request: GraphRequest) -> Any:
+    """Return the client settings of one request, or `None` for a graph without settings.
+
+    Raises:
+        RequestError: The settings are refused.
+    """
+    text = request.metadata.get(SETTINGS_KEY)
+    if model.settings is None:
+        if text is not None:
+            msg = f"Model '{model.id}' has no client settings."
+            raise RequestError(msg, param=SETTINGS_PARAM)
+        return None
+    return model.settings.resolve(text)
+
+
+async def _prepare(model: RegisteredModel, request: GraphRequest, settings: Any) -> Run:
+    config = model.config
+    messages = list(request.messages)
+    try:
+        context = settings
+        if config.context_factory is not None:
+            context = await settled(config.context_factory(request, settings))
+        graph_input: Any = {"messages": messages}
+        if config.request_to_input is not None:
+            graph_input = await settled(config.request_to_input(request, messages))
+    except LgosError:
+        raise
+    except Exception as error:
+        logger.exception("adapter failed: model=%s request_id=%s", model.id, request.request_id)
+        msg = f"{type(error).__name__} in an adapter of the graph"
+        raise RunError(msg) from error
+    return Run(model, request, graph_input, context, _config(model, request))
+
+
+def _config(model: RegisteredModel, request: GraphRequest) -> RunnableConfig:
+    metadata: dict[str, Any] = {"lgos_model": model.id, "lgos_request_id": request.request_id}
+    if request.conversation_id is not None:
+        metadata["langfuse_session_id"] = request.conversation_id
+    config: RunnableConfig = {"run_name": f"lgos:{model.id}", "metadata": metadata}
+    if model.graph.checkpointer:
+        # A graph with a checkpointer of its own needs a thread; nothing of an ordinary request is kept.
+        config["configurable"] = {"thread_id": uuid.uuid4().hex}
+    return config
+
+
+async def _forget_thread(run: Run) -> None:
+    thread = run.config.get("configurable", {}).get("thread_id")
+    checkpointer = run.model.graph.checkpointer
+    if thread is None or not isinstance(checkpointer, BaseCheckpointSaver):
+        return
+    try:
+        await checkpointer.adelete_thread(thread)
+    except Exception:  # clean-up never replaces the run's own outcome
+        logger.exception("cannot delete the thread of a finished run: model=%s", run.model.id)
+
+
+def _once(observer: RunObserver, info: RunInfo, started: float, clock: Clock) -> Callable[[], None]:
+    noted = False
+
+    def note() -> None:
+        nonlocal noted
+        if not noted:
+            noted = True
+            observer.first_output(info, clock() - started)
+
+    return note
+
+
+async def settled(value: Any | Awaitable[Any]) -> Any:
+    """Return the value of an adapter that may be sync or async."""
+    return await value if inspect.isawaitable(value) else value

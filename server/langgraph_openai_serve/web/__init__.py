@@ -1,0 +1,1 @@
+"""HTTP: routes, bodies, event streams, errors. Knows FastAPI; receives integrations and never imports them."""

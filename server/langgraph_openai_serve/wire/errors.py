@@ -1,0 +1,129 @@
+"""The OpenAI error envelope, and pydantic's complaints in OpenAI's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from langgraph_openai_serve.errors import GENERIC_MESSAGE, LgosError, RequestError, RunError
+
+RequestModel = TypeVar("RequestModel", bound=BaseModel)
+
+MESSAGE_MAX: Final = 299
+TAG_MARK: Final = "@"
+"""Union tags of the request models start with this, so that they can be told from field names."""
+
+
+def envelope(
+    message: str, *, type_: str, param: str | None = None, code: str | None = None
+) -> bytes:
+    """Return the JSON of an OpenAI error answer."""
+    error = {"message": clean(message)[:MESSAGE_MAX], "type": type_, "param": param, "code": code}
+    return orjson.dumps({"error": error})
+
+
+def error_envelope(error: LgosError) -> bytes:
+    """Return the error answer of a failure; only a request's own mistake keeps its text."""
+    return envelope(public_message(error), type_=error.type, param=error.param, code=error.code)
+
+
+def public_message(error: LgosError) -> str:
+    """Return what a caller may read of a failure."""
+    if isinstance(error, RequestError):
+        return error.message
+    return error.public_message if isinstance(error, RunError) else GENERIC_MESSAGE
+
+
+def clean(text: str) -> str:
+    """Replace what JSON text cannot carry or clients choke on: lone surrogates and U+0000."""
+    if "\x00" in text:
+        text = text.replace("\x00", "\ufffd")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def parse(model: type[RequestModel], raw: bytes) -> RequestModel:
+    """Validate a request body.
+
+    Raises:
+        RequestError: The body is no JSON object or breaks the model; names the first offending field.
+    """
+    try:
+        request = model.model_validate_json(raw)
+    except ValidationError as error:
+        raise refused(error) from error
+    if b"\\u0000" in raw and _has_nul(orjson.loads(raw)):
+        msg = "The request contains the character U+0000, which is not supported."
+        raise RequestError(msg)
+    return request
+
+
+def refused(error: ValidationError) -> RequestError:
+    """Return the first complaint of a validation error as a refused request."""
+    problem = min(
+        error.errors(include_url=False, include_input=False, include_context=True), key=_rank
+    )
+    param = param_path(problem["loc"]) or None
+    kind = problem["type"]
+    if kind == "json_invalid":
+        return RequestError(f"The request body is not valid JSON: {_reason(problem)}.")
+    if kind in {"model_type", "dict_type", "model_attributes_type"} and param is None:
+        return RequestError("The request body must be a JSON object.")
+    if kind == "missing":
+        return RequestError(f"Missing required parameter: '{param}'.", param=param)
+    if kind == "extra_forbidden":
+        return RequestError(f"Unknown parameter: '{param}'.", param=param, code="unknown_parameter")
+    if kind == "unsupported_parameter":
+        message = f"Unsupported parameter: '{param}' is not supported by this server."
+        return RequestError(message, param=param, code="unsupported_parameter")
+    if kind == "union_tag_invalid":
+        return _unknown_tag(problem)
+    return RequestError(
+        f"Invalid value for '{param}': {clean(problem['msg'])}."[:MESSAGE_MAX], param=param
+    )
+
+
+def param_path(loc: Sequence[int | str]) -> str:
+    """Return a pydantic location in OpenAI's form: `input[0].content[1].type`."""
+    path = ""
+    for part in loc:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif not part.startswith(TAG_MARK):
+            path += f".{part}" if path else part
+    return clean(path)[:200]
+
+
+def _unknown_tag(problem: Any) -> RequestError:
+    """Say which `type` or `role` is not supported; the discriminator's name ends in the field that it reads."""
+    context = problem["ctx"]
+    field = "role" if "role" in context["discriminator"] else "type"
+    param = param_path((*problem["loc"], field))
+    given = clean(str(context["tag"]))[1:81]
+    expected = str(context["expected_tags"]).replace(TAG_MARK, "")
+    return RequestError(
+        f"Invalid value for '{param}': '{given}'. Supported values are: {expected}.", param=param
+    )
+
+
+def _rank(problem: Any) -> int:
+    # A field nobody knows is the most telling complaint; a missing one may only follow from it.
+    return {"extra_forbidden": 0, "unsupported_parameter": 0, "missing": 2}.get(problem["type"], 1)
+
+
+def _reason(problem: Any) -> str:
+    return clean(str((problem.get("ctx") or {}).get("error", "unreadable")))[:120]
+
+
+def _has_nul(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\x00" in value
+    if isinstance(value, dict):
+        return any(_has_nul(key) or _has_nul(item) for key, item in value.items())
+    return isinstance(value, list) and any(_has_nul(item) for item in value)
