@@ -61,9 +61,14 @@ def replayed_call(call_id: str, name: str, arguments: str, param: str) -> LangCh
 
 
 class CallLedger:
-    """Checks that each replayed call has exactly one result, and each result its call."""
+    """Checks that each replayed call has exactly one result, and each result its call.
 
-    def __init__(self) -> None:
+    Args:
+        kind: What the calls are, for messages.
+    """
+
+    def __init__(self, kind: str = "tool_call") -> None:
+        self._kind = kind
         self._calls: dict[str, str] = {}
         self._answered: set[str] = set()
 
@@ -74,7 +79,7 @@ class CallLedger:
             RequestError: The id was used before.
         """
         if call_id in self._calls:
-            msg = f"Function call '{call_id[:80]}' appears twice."
+            msg = f"{self._kind} '{call_id[:80]}' appears twice."
             raise RequestError(msg, param=param)
         self._calls[call_id] = param
 
@@ -85,10 +90,10 @@ class CallLedger:
             RequestError: It has no call before it, or is the second one.
         """
         if call_id not in self._calls:
-            msg = f"No function call found for the result with call id '{call_id[:80]}'."
+            msg = f"No {self._kind} found for the result with call id '{call_id[:80]}'."
             raise RequestError(msg, param=param)
         if call_id in self._answered:
-            msg = f"Function call '{call_id[:80]}' has two results."
+            msg = f"{self._kind} '{call_id[:80]}' has two results."
             raise RequestError(msg, param=param)
         self._answered.add(call_id)
 
@@ -100,5 +105,5 @@ class CallLedger:
         """
         for call_id, param in self._calls.items():
             if call_id not in self._answered:
-                msg = f"No result found for function call '{call_id[:80]}'."
+                msg = f"No result found for {self._kind} '{call_id[:80]}'."
                 raise RequestError(msg, param=param)

@@ -1,7 +1,8 @@
 """`RunEvent`: the only vocabulary between a graph and a protocol.
 
-A streamed run pushes any number of `TextDelta` and `StatusReported`; every run then pushes one `MessageCompleted`, a
-`ToolCalled` for each call the caller has to execute, and one `RunEnded`. A failed run raises instead.
+A streamed run pushes any number of `TextDelta` and `StatusReported`; every run pushes `ServerToolCalled` and
+`ServerToolReturned` for tools that the request selected, then one `MessageCompleted`, a `ToolCalled` for each call the
+caller has to execute, and one `RunEnded`. A failed run raises instead.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+
+from langgraph_openai_serve.run.citations import Citation
 
 
 @dataclass(slots=True)
@@ -31,6 +34,7 @@ class MessageCompleted:
 
     text: str
     refusal: str | None = None
+    citations: tuple[Citation, ...] = ()
     complete: bool = True
     """False when the model stopped early."""
 
@@ -44,6 +48,24 @@ class ToolCalled:
     arguments: str
     """JSON text; raw and possibly cut when `complete` is false."""
     complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ServerToolCalled:
+    """The graph calls a tool of its own that the request selected."""
+
+    call_id: str
+    name: str
+    input: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerToolReturned:
+    """The result of a `ServerToolCalled`."""
+
+    call_id: str
+    output: str
+    failed: bool = False
 
 
 class IncompleteReason(StrEnum):
@@ -72,6 +94,14 @@ class RunEnded:
     usage: Usage | None = None
 
 
-RunEvent = TextDelta | StatusReported | MessageCompleted | ToolCalled | RunEnded
+RunEvent = (
+    TextDelta
+    | StatusReported
+    | ServerToolCalled
+    | ServerToolReturned
+    | MessageCompleted
+    | ToolCalled
+    | RunEnded
+)
 Push = Callable[[RunEvent], None]
 """Takes one event; synchronous, called on the event loop."""

@@ -8,11 +8,9 @@ the graph's own tasks, so a token costs no task switch. The run is observed from
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import time
-import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,14 +20,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import StreamMode, StreamPart
 
-from langgraph_openai_serve.errors import LgosError, RequestError, RunError
+from langgraph_openai_serve.errors import LgosError, RunError
 from langgraph_openai_serve.graph.config import GraphFeature
 from langgraph_openai_serve.graph.registry import GraphRegistry, RegisteredModel
 from langgraph_openai_serve.graph.request import GraphRequest
-from langgraph_openai_serve.graph.settings import SETTINGS_KEY, SETTINGS_PARAM
 from langgraph_openai_serve.graph.status import visible_description
 from langgraph_openai_serve.ports.observer import Mode, RunInfo, RunObserver, RunStatus
 from langgraph_openai_serve.run.callbacks import TextHandler, UsageHandler
+from langgraph_openai_serve.run.citations import citations_of
 from langgraph_openai_serve.run.events import (
     MessageCompleted,
     Push,
@@ -45,6 +43,8 @@ from langgraph_openai_serve.run.messages import (
     tool_calls,
     total_usage,
 )
+from langgraph_openai_serve.run.prepare import prepare, resolve_settings, runnable_config, settled
+from langgraph_openai_serve.run.server_tools import ServerToolTracker
 
 logger = logging.getLogger(__name__)
 
@@ -88,9 +88,7 @@ class Run:
 
     async def _collect(self, push: Push) -> RunEnded:
         handler = UsageHandler()
-        output = None
-        async for part in self._parts(handler, ["values"], subgraphs=False):
-            output = part["data"]
+        output = await self._consume(handler, push, streaming=False)
         return await self._finish(output, None, handler, push)
 
     async def _stream(self, push: Push) -> RunEnded:
@@ -103,18 +101,39 @@ class Run:
             push(TextDelta(text))
 
         handler = TextHandler(emit)
-        shows_status = GraphFeature.CLIENT_EVENTS in self.model.features
-        modes: list[StreamMode] = ["values", "custom"] if shows_status else ["values"]
+        output = await self._consume(handler, push, streaming=True)
+        return await self._finish(output, streamed, handler, push)
+
+    async def _consume(self, handler: UsageHandler, push: Push, *, streaming: bool) -> Any:
+        """Follow the graph to its end and return its output; push what the caller may see on the way."""
+        shows_status = streaming and GraphFeature.CLIENT_EVENTS in self.model.features
+        tools = ServerToolTracker(self.request.server_tools) if self.request.server_tools else None
+        modes: list[StreamMode] = ["values"]
+        if shows_status:
+            modes.append("custom")
+        if tools is not None:
+            modes.append("updates")
         output = None
         async for part in self._parts(handler, modes, subgraphs=shows_status):
             if part["type"] == "custom":
-                description = visible_description(part["data"])
-                if description is not None:
-                    self.first_output()
-                    push(StatusReported(description))
-            elif not part["ns"]:
+                self._report(part["data"], push)
+            elif part["ns"]:
+                continue
+            elif part["type"] == "values":
                 output = part["data"]
-        return await self._finish(output, streamed, handler, push)
+            elif tools is not None:
+                for event in tools.read(part["data"]):
+                    self.first_output()
+                    push(event)
+        if tools is not None:
+            tools.close()
+        return output
+
+    def _report(self, value: Any, push: Push) -> None:
+        description = visible_description(value)
+        if description is not None:
+            self.first_output()
+            push(StatusReported(description))
 
     def _parts(
         self, handler: UsageHandler, modes: list[StreamMode], *, subgraphs: bool
@@ -146,8 +165,9 @@ class Run:
             if text:
                 push(TextDelta(text))
         incomplete = incomplete_reason(message)
-        push(MessageCompleted(text, refusal_of(message), complete=incomplete is None))
-        for call in tool_calls(message, self.request.tool_names, complete=incomplete is None):
+        complete = incomplete is None
+        push(MessageCompleted(text, refusal_of(message), citations_of(message), complete=complete))
+        for call in tool_calls(message, self.request.tool_names, complete=complete):
             push(call)
         return RunEnded(incomplete, total_usage(handler.reports))
 
@@ -184,7 +204,8 @@ async def open_run(
     observer.run_created(info)
     status = RunStatus.FAILED
     try:
-        run = await _prepare(model, request, settings)
+        graph_input, context = await prepare(model, request, settings)
+        run = Run(model, request, graph_input, context, runnable_config(model, request))
         if mode is Mode.STREAM:
             run.first_output = _once(observer, info, started, clock)
         try:
@@ -197,51 +218,6 @@ async def open_run(
         raise
     finally:
         observer.run_ended(info, status, clock() - started)
-
-
-def resolve_settings(model: RegisteredModel, request: GraphRequest) -> Any:
-    """Return the client settings of one request, or `None` for a graph without settings.
-
-    Raises:
-        RequestError: The settings are refused.
-    """
-    text = request.metadata.get(SETTINGS_KEY)
-    if model.settings is None:
-        if text is not None:
-            msg = f"Model '{model.id}' has no client settings."
-            raise RequestError(msg, param=SETTINGS_PARAM)
-        return None
-    return model.settings.resolve(text)
-
-
-async def _prepare(model: RegisteredModel, request: GraphRequest, settings: Any) -> Run:
-    config = model.config
-    messages = list(request.messages)
-    try:
-        context = settings
-        if config.context_factory is not None:
-            context = await settled(config.context_factory(request, settings))
-        graph_input: Any = {"messages": messages}
-        if config.request_to_input is not None:
-            graph_input = await settled(config.request_to_input(request, messages))
-    except LgosError:
-        raise
-    except Exception as error:
-        logger.exception("adapter failed: model=%s request_id=%s", model.id, request.request_id)
-        msg = f"{type(error).__name__} in an adapter of the graph"
-        raise RunError(msg) from error
-    return Run(model, request, graph_input, context, _config(model, request))
-
-
-def _config(model: RegisteredModel, request: GraphRequest) -> RunnableConfig:
-    metadata: dict[str, Any] = {"lgos_model": model.id, "lgos_request_id": request.request_id}
-    if request.conversation_id is not None:
-        metadata["langfuse_session_id"] = request.conversation_id
-    config: RunnableConfig = {"run_name": f"lgos:{model.id}", "metadata": metadata}
-    if model.graph.checkpointer:
-        # A graph with a checkpointer of its own needs a thread; nothing of an ordinary request is kept.
-        config["configurable"] = {"thread_id": uuid.uuid4().hex}
-    return config
 
 
 async def _forget_thread(run: Run) -> None:
@@ -265,8 +241,3 @@ def _once(observer: RunObserver, info: RunInfo, started: float, clock: Clock) ->
             observer.first_output(info, clock() - started)
 
     return note
-
-
-async def settled(value: Any | Awaitable[Any]) -> Any:
-    """Return the value of an adapter that may be sync or async."""
-    return await value if inspect.isawaitable(value) else value

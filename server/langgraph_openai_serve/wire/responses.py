@@ -139,6 +139,51 @@ class FunctionCallOutput(Strict):
     namespace: Unsupported = None
 
 
+class CustomToolCall(Strict):
+    """A replayed call of a registered custom tool."""
+
+    type: Literal["custom_tool_call"]
+    call_id: CallId
+    name: FunctionName
+    input: str
+    id: str | None = None
+    status: ItemStatus | None = None
+    async_: Annotated[Unsupported, Field(alias="async")] = None
+    caller: Unsupported = None
+    created_by: Unsupported = None
+    namespace: Unsupported = None
+
+
+class CustomToolCallOutput(Strict):
+    """The replayed result of a registered custom tool."""
+
+    type: Literal["custom_tool_call_output"]
+    call_id: CallId
+    output: str
+    id: str | None = None
+    status: ItemStatus | None = None
+    caller: Unsupported = None
+    created_by: Unsupported = None
+
+
+class SearchAction(Strict):
+    """What a replayed web search looked for."""
+
+    type: Literal["search"]
+    query: str | None = None
+    queries: list[str] | None = None
+    sources: Unsupported = None
+
+
+class WebSearchCall(Strict):
+    """A replayed web search."""
+
+    type: Literal["web_search_call"]
+    id: str
+    status: Literal["in_progress", "searching", "completed", "failed", "incomplete"]
+    action: SearchAction
+
+
 def _item_tag(value: Any) -> str:
     kind = tag_of(value, "type") or "message"
     if kind == "message":
@@ -150,7 +195,10 @@ Item = Annotated[
     Annotated[InputMessage, Tag("@message")]
     | Annotated[AssistantMessage, Tag("@assistant")]
     | Annotated[FunctionCall, Tag("@function_call")]
-    | Annotated[FunctionCallOutput, Tag("@function_call_output")],
+    | Annotated[FunctionCallOutput, Tag("@function_call_output")]
+    | Annotated[CustomToolCall, Tag("@custom_tool_call")]
+    | Annotated[CustomToolCallOutput, Tag("@custom_tool_call_output")]
+    | Annotated[WebSearchCall, Tag("@web_search_call")],
     Discriminator(_item_tag),
 ]
 
@@ -175,10 +223,38 @@ class FunctionTool(Strict):
     strict: bool | None = None
 
 
-class NamedChoice(Strict):
-    """A tool choice that names one function."""
+class CustomTool(Strict):
+    """Selects a custom tool that the graph registered; its description and format belong to the graph."""
 
-    type: Literal["function"]
+    type: Literal["custom"]
+    name: FunctionName
+
+
+class WebSearchTool(Strict):
+    """Selects the graph's web search."""
+
+    type: Literal["web_search"]
+    filters: Unsupported = None
+    search_context_size: Unsupported = None
+    user_location: Unsupported = None
+
+
+def _tool_type_tag(value: Any) -> str:
+    return f"@{tag_of(value, 'type')}"
+
+
+Tool = Annotated[
+    Annotated[FunctionTool, Tag("@function")]
+    | Annotated[CustomTool, Tag("@custom")]
+    | Annotated[WebSearchTool, Tag("@web_search")],
+    Discriminator(_tool_type_tag),
+]
+
+
+class NamedChoice(Strict):
+    """A tool choice that names one function or registered custom tool."""
+
+    type: Literal["function", "custom"]
     name: FunctionName
 
 
@@ -206,7 +282,7 @@ class ResponseCreate(Strict):
     input: Input
     instructions: str | None = None
     stream: bool | None = None
-    tools: list[FunctionTool] | None = None
+    tools: list[Tool] | None = None
     tool_choice: ToolChoice | None = None
     metadata: Metadata | None = None
     user: str | None = None

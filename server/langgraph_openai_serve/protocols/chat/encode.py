@@ -11,7 +11,12 @@ from typing import Any, Final
 import orjson
 
 from langgraph_openai_serve.errors import LgosError
-from langgraph_openai_serve.protocols.chat.shapes import call_object, finish_reason, usage_object
+from langgraph_openai_serve.protocols.chat.shapes import (
+    annotation_objects,
+    call_object,
+    finish_reason,
+    usage_object,
+)
 from langgraph_openai_serve.protocols.codec import Mint, dump_text
 from langgraph_openai_serve.run.events import (
     MessageCompleted,
@@ -45,6 +50,7 @@ class ChatEncoder:
         self._mint = mint
         self._include_usage = include_usage
         self._calls = 0
+        self._annotations: list[dict[str, Any]] = []
         self._ended = False
 
     def start(self) -> bytes:
@@ -57,6 +63,7 @@ class ChatEncoder:
             return self._text_head + dump_text(event.text) + self._text_tail
         match event:
             case MessageCompleted():
+                self._annotations = annotation_objects(event)
                 return self._chunk({"refusal": clean(event.refusal)}) if event.refusal else b""
             case ToolCalled():
                 call = {"index": self._calls, **call_object(event, self._mint)}
@@ -65,7 +72,7 @@ class ChatEncoder:
             case RunEnded():
                 return self._finish(event)
             case _:
-                return b""  # Chat has no place for status
+                return b""  # Chat has no place for status and server tools
 
     def fail(self, error: LgosError) -> bytes:
         """Return the error frame."""
@@ -76,7 +83,8 @@ class ChatEncoder:
 
     def _finish(self, ended: RunEnded) -> bytes:
         self._ended = True
-        frames = self._chunk({}, finish_reason(ended, has_calls=self._calls > 0))
+        delta = {"annotations": self._annotations} if self._annotations else {}
+        frames = self._chunk(delta, finish_reason(ended, has_calls=self._calls > 0))
         if self._include_usage and ended.usage is not None:
             usage = orjson.dumps(usage_object(ended.usage))
             frames += self._head + b',"choices":[],"usage":' + usage + b"}\n\n"

@@ -11,7 +11,12 @@ import orjson
 from langgraph_openai_serve.graph.registry import RegisteredModel
 from langgraph_openai_serve.graph.request import GraphRequest
 from langgraph_openai_serve.protocols.chat.encode import ChatEncoder
-from langgraph_openai_serve.protocols.chat.shapes import call_object, finish_reason, usage_object
+from langgraph_openai_serve.protocols.chat.shapes import (
+    annotation_objects,
+    call_object,
+    finish_reason,
+    usage_object,
+)
 from langgraph_openai_serve.protocols.codec import Mint
 from langgraph_openai_serve.run.events import MessageCompleted, RunEnded, RunEvent, ToolCalled
 from langgraph_openai_serve.wire.errors import clean
@@ -46,9 +51,9 @@ class ChatExchange:
             match event:
                 case MessageCompleted():
                     message["content"] = clean(event.text)
-                    message["refusal"] = (
-                        event.refusal if event.refusal is None else clean(event.refusal)
-                    )
+                    message["refusal"] = None if event.refusal is None else clean(event.refusal)
+                    if event.citations:
+                        message["annotations"] = annotation_objects(event)
                 case ToolCalled():
                     calls.append(call_object(event, self.mint))
                 case RunEnded():

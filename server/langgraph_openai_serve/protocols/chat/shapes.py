@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from langgraph_openai_serve.protocols.codec import Mint
-from langgraph_openai_serve.run.events import IncompleteReason, RunEnded, ToolCalled, Usage
+from langgraph_openai_serve.run.events import (
+    IncompleteReason,
+    MessageCompleted,
+    RunEnded,
+    ToolCalled,
+    Usage,
+)
 from langgraph_openai_serve.wire.errors import clean
 
 _REASONS: Final = {
@@ -25,6 +31,22 @@ def call_object(call: ToolCalled, mint: Mint) -> dict[str, Any]:
     """Return an assistant message's tool call."""
     function = {"name": call.name, "arguments": clean(call.arguments)}
     return {"id": call.call_id or mint.new_id("call_"), "type": "function", "function": function}
+
+
+def annotation_objects(message: MessageCompleted) -> list[dict[str, Any]]:
+    """Return the `annotations` of a message."""
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "url": citation.url,
+                "title": citation.title,
+                "start_index": citation.start,
+                "end_index": citation.end,
+            },
+        }
+        for citation in message.citations
+    ]
 
 
 def usage_object(usage: Usage) -> dict[str, Any]:

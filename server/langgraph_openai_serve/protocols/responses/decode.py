@@ -1,15 +1,11 @@
-"""A Responses body → `GraphRequest`.
-
-Input items are replayed in order: messages become LangChain messages, neighbouring function calls one assistant message
-with all of them, results tool messages. Each call needs exactly one result; that is checked before anything runs.
-"""
+"""A Responses body → `GraphRequest`. Whatever can be refused is refused here, before anything runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langgraph_openai_serve.errors import RequestError
 from langgraph_openai_serve.graph.registry import GraphRegistry
@@ -17,7 +13,9 @@ from langgraph_openai_serve.graph.request import GraphRequest, NamedTool, ToolCh
 from langgraph_openai_serve.ports.observer import Api
 from langgraph_openai_serve.protocols.codec import Caller
 from langgraph_openai_serve.protocols.responses.exchange import ResponseExchange
-from langgraph_openai_serve.protocols.tools import CallLedger, bindable, check_tools, replayed_call
+from langgraph_openai_serve.protocols.responses.replay import replay
+from langgraph_openai_serve.protocols.tools import bindable, check_tools
+from langgraph_openai_serve.run.server_tools import WEB_SEARCH
 from langgraph_openai_serve.wire import responses as wire
 from langgraph_openai_serve.wire.errors import parse
 from langgraph_openai_serve.wire.fields import Mode
@@ -32,18 +30,17 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ResponseExcha
     body = parse(wire.ResponseCreate, raw)
     model = registry.get(body.model)
     _check_unserved(body)
-    tools = tuple(
-        bindable(tool.name, tool.description, tool.parameters, strict=tool.strict)
-        for tool in body.tools or ()
-    )
+    functions, selected = _tools(body.tools or (), model.config.server_tools)
     choice = _choice(body.tool_choice)
-    check_tools((tool["function"]["name"] for tool in tools), choice)
+    names = [getattr(tool, "name", WEB_SEARCH) for tool in body.tools or ()]
+    check_tools(names, choice)
     request = GraphRequest(
         model=body.model,
         api=Api.RESPONSES,
         messages=tuple(_messages(body)),
-        tools=tools,
+        tools=functions,
         tool_choice=choice,
+        server_tools=selected,
         metadata=body.metadata or {},
         user=body.user,
         scope=caller.scope,
@@ -68,9 +65,39 @@ def _check_unserved(body: wire.ResponseCreate) -> None:
         raise RequestError(msg, param="previous_response_id")
 
 
+def _tools(
+    tools: Sequence[wire.Tool], registered: Set[str]
+) -> tuple[tuple[dict[str, Any], ...], frozenset[str]]:
+    """Return the caller's functions and the names of the selected server tools."""
+    functions: list[dict[str, Any]] = []
+    selected: set[str] = set()
+    for index, tool in enumerate(tools):
+        match tool:
+            case wire.FunctionTool() if tool.name in registered:
+                msg = (
+                    f"Function '{tool.name}' has the name of a tool that the graph executes itself."
+                )
+                raise RequestError(msg, param=f"tools[{index}].name")
+            case wire.FunctionTool():
+                functions.append(
+                    bindable(tool.name, tool.description, tool.parameters, strict=tool.strict)
+                )
+            case wire.CustomTool() if tool.name not in registered or tool.name == WEB_SEARCH:
+                msg = f"Custom tool '{tool.name}' is not registered for this model."
+                raise RequestError(msg, param=f"tools[{index}].name")
+            case wire.CustomTool():
+                selected.add(tool.name)
+            case wire.WebSearchTool() if WEB_SEARCH not in registered:
+                msg = "web_search is not available for this model."
+                raise RequestError(msg, param=f"tools[{index}].type")
+            case wire.WebSearchTool():
+                selected.add(WEB_SEARCH)
+    return tuple(functions), frozenset(selected)
+
+
 def _choice(choice: wire.NamedChoice | Mode | None) -> ToolChoice:
     if isinstance(choice, wire.NamedChoice):
-        return NamedTool("function", choice.name)
+        return NamedTool(choice.type, choice.name)
     return choice or "auto"
 
 
@@ -81,68 +108,5 @@ def _messages(body: wire.ResponseCreate) -> list[BaseMessage]:
     if isinstance(body.input, str):
         decoded.append(HumanMessage(content=body.input))
     else:
-        decoded += _items(body.input)
+        decoded += replay(body.input)
     return decoded
-
-
-def _items(items: Sequence[wire.Item]) -> list[BaseMessage]:
-    ledger = CallLedger()
-    decoded: list[BaseMessage] = []
-    calls: list[Any] = []
-    for index, item in enumerate(items):
-        param = f"input[{index}]"
-        if isinstance(item, wire.FunctionCall):
-            ledger.call(item.call_id, f"{param}.call_id")
-            calls.append(
-                replayed_call(item.call_id, item.name, item.arguments, f"{param}.arguments")
-            )
-            continue
-        if calls:
-            decoded.append(AIMessage(content="", tool_calls=calls))
-            calls = []
-        decoded.append(_item(item, param, ledger))
-    ledger.close()
-    return decoded
-
-
-def _item(
-    item: wire.InputMessage | wire.AssistantMessage | wire.FunctionCallOutput,
-    param: str,
-    ledger: CallLedger,
-) -> BaseMessage:
-    match item:
-        case wire.FunctionCallOutput():
-            ledger.result(item.call_id, f"{param}.call_id")
-            return ToolMessage(content=item.output, tool_call_id=item.call_id)
-        case wire.AssistantMessage():
-            return AIMessage(content=_content(item.content, item.phase), id=item.id)
-        case wire.InputMessage():
-            kind = HumanMessage if item.role == "user" else SystemMessage
-            return kind(content=_content(item.content, None))
-
-
-def _content(content: Any, phase: str | None) -> Any:
-    if isinstance(content, str):
-        return content if phase is None else [{"type": "text", "text": content, "phase": phase}]
-    blocks = [_block(part) for part in content]
-    if phase is not None:
-        for block in blocks:
-            block["phase"] = phase
-    return blocks
-
-
-def _block(
-    part: wire.InputText | wire.InputFile | wire.OutputText | wire.OutputRefusal,
-) -> dict[str, Any]:
-    match part:
-        case wire.InputText():
-            return {"type": "text", "text": part.text}
-        case wire.InputFile():
-            return {"type": "file", "file_id": part.file_id}
-        case wire.OutputText():
-            block: dict[str, Any] = {"type": "text", "text": part.text}
-            if part.annotations:
-                block["annotations"] = part.annotations
-            return block
-        case wire.OutputRefusal():
-            return {"type": "refusal", "refusal": part.refusal}

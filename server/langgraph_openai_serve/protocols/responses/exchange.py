@@ -15,10 +15,21 @@ from langgraph_openai_serve.protocols.responses.encode import ResponsesEncoder
 from langgraph_openai_serve.protocols.responses.shapes import (
     ResponseFrame,
     call_item,
+    custom_call_item,
+    custom_output_item,
     message_content,
     message_item,
+    search_item,
 )
-from langgraph_openai_serve.run.events import MessageCompleted, RunEnded, RunEvent, ToolCalled
+from langgraph_openai_serve.run.events import (
+    MessageCompleted,
+    RunEnded,
+    RunEvent,
+    ServerToolCalled,
+    ServerToolReturned,
+    ToolCalled,
+)
+from langgraph_openai_serve.run.server_tools import WEB_SEARCH
 from langgraph_openai_serve.wire.responses import ResponseCreate
 
 
@@ -39,25 +50,28 @@ class ResponseExchange:
     def body(self, events: Sequence[RunEvent]) -> bytes:
         """Return the finished Response object."""
         frame = self._frame()
-        message = MessageCompleted("")
-        calls: list[dict[str, Any]] = []
+        output: list[dict[str, Any]] = []
+        searches: dict[str, dict[str, Any]] = {}
         ended = RunEnded()
         for event in events:
             match event:
+                case ServerToolCalled(name=name) if name == WEB_SEARCH:
+                    item = search_item(self.mint.new_id("ws_"), "in_progress", event)
+                    searches[event.call_id] = item
+                    output.append(item)
+                case ServerToolCalled():
+                    output.append(custom_call_item(self.mint.new_id("ctc_"), event))
+                case ServerToolReturned(call_id=call_id) if call_id in searches:
+                    searches[call_id]["status"] = "failed" if event.failed else "completed"
+                case ServerToolReturned():
+                    output.append(custom_output_item(self.mint.new_id("ctco_"), event))
                 case MessageCompleted():
-                    message = event
+                    output += self._message(event, events)
                 case ToolCalled():
                     call_id = event.call_id or self.mint.new_id("call_")
-                    calls.append(call_item(self.mint.new_id("fc_"), event, call_id))
+                    output.append(call_item(self.mint.new_id("fc_"), event, call_id))
                 case RunEnded():
                     ended = event
-        output = calls
-        if message.text or message.refusal is not None or not calls:
-            status = "completed" if message.complete else "incomplete"
-            item = message_item(
-                self.mint.new_id("msg_"), status, message_content(message), "final_answer"
-            )
-            output = [item, *calls]
         return orjson.dumps(
             frame.render(
                 "incomplete" if ended.incomplete else "completed",
@@ -67,6 +81,17 @@ class ResponseExchange:
                 incomplete=ended.incomplete,
             )
         )
+
+    def _message(
+        self, message: MessageCompleted, events: Sequence[RunEvent]
+    ) -> list[dict[str, Any]]:
+        """Return the answer's item; an answer of nothing but calls has none."""
+        calls = any(isinstance(event, ToolCalled) for event in events)
+        if not message.text and message.refusal is None and calls:
+            return []
+        status = "completed" if message.complete else "incomplete"
+        content = message_content(message)
+        return [message_item(self.mint.new_id("msg_"), status, content, "final_answer")]
 
     def _frame(self) -> ResponseFrame:
         return ResponseFrame(self.mint.new_id("resp_"), self.mint.now(), self.model.id, self.wire)

@@ -6,13 +6,26 @@ LGOS has nothing to say about carries OpenAI's default.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from langgraph_openai_serve.errors import LgosError
-from langgraph_openai_serve.run.events import MessageCompleted, ToolCalled, Usage
+from langgraph_openai_serve.run.events import (
+    MessageCompleted,
+    ServerToolCalled,
+    ServerToolReturned,
+    ToolCalled,
+    Usage,
+)
 from langgraph_openai_serve.wire.errors import clean, public_message
 from langgraph_openai_serve.wire.fields import Mode
-from langgraph_openai_serve.wire.responses import FunctionTool, NamedChoice, ResponseCreate
+from langgraph_openai_serve.wire.responses import (
+    CustomTool,
+    NamedChoice,
+    ResponseCreate,
+    Tool,
+    WebSearchTool,
+)
 
 Status = Literal["in_progress", "completed", "incomplete", "failed"]
 Phase = Literal["commentary", "final_answer"]
@@ -77,9 +90,23 @@ class ResponseFrame:
         }
 
 
-def text_part(text: str) -> dict[str, Any]:
+def text_part(text: str, annotations: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """Return an `output_text` part."""
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    return {"type": "output_text", "text": text, "annotations": [*annotations], "logprobs": []}
+
+
+def annotations_of(message: MessageCompleted) -> list[dict[str, Any]]:
+    """Return the `url_citation`s of a message."""
+    return [
+        {
+            "type": "url_citation",
+            "url": citation.url,
+            "title": citation.title,
+            "start_index": citation.start,
+            "end_index": citation.end,
+        }
+        for citation in message.citations
+    ]
 
 
 def refusal_part(refusal: str) -> dict[str, Any]:
@@ -105,7 +132,7 @@ def message_content(message: MessageCompleted) -> list[dict[str, Any]]:
     """Return the parts of a finished message: its text, then its refusal; never none at all."""
     parts = []
     if message.text or message.refusal is None:
-        parts.append(text_part(clean(message.text)))
+        parts.append(text_part(clean(message.text), annotations_of(message)))
     if message.refusal is not None:
         parts.append(refusal_part(clean(message.refusal)))
     return parts
@@ -123,6 +150,35 @@ def call_item(item_id: str, call: ToolCalled, call_id: str) -> dict[str, Any]:
     }
 
 
+def custom_call_item(item_id: str, call: ServerToolCalled) -> dict[str, Any]:
+    """Return the call of a registered custom tool."""
+    return {
+        "id": item_id,
+        "type": "custom_tool_call",
+        "call_id": call.call_id,
+        "name": call.name,
+        "input": clean(call.input),
+    }
+
+
+def custom_output_item(item_id: str, result: ServerToolReturned) -> dict[str, Any]:
+    """Return the result of a registered custom tool."""
+    return {
+        "id": item_id,
+        "type": "custom_tool_call_output",
+        "status": "completed",
+        "call_id": result.call_id,
+        "output": clean(result.output),
+    }
+
+
+def search_item(item_id: str, status: str, call: ServerToolCalled) -> dict[str, Any]:
+    """Return a web search; what it found stays private."""
+    query = clean(call.input)
+    action = {"type": "search", "query": query, "queries": [query]}
+    return {"id": item_id, "type": "web_search_call", "status": status, "action": action}
+
+
 def _choice(choice: NamedChoice | Mode | None) -> Any:
     return (
         {"type": choice.type, "name": choice.name}
@@ -131,7 +187,11 @@ def _choice(choice: NamedChoice | Mode | None) -> Any:
     )
 
 
-def _tool(tool: FunctionTool) -> dict[str, Any]:
+def _tool(tool: Tool) -> dict[str, Any]:
+    if isinstance(tool, CustomTool):
+        return {"type": "custom", "name": tool.name}
+    if isinstance(tool, WebSearchTool):
+        return {"type": "web_search"}
     return {
         "type": "function",
         "name": tool.name,
