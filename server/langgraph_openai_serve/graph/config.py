@@ -14,6 +14,16 @@ from langgraph_openai_serve.errors import ConfigurationError
 from langgraph_openai_serve.graph.request import GraphRequest
 from langgraph_openai_serve.graph.settings import ClientSettings
 
+
+class UnsupportedFields(StrEnum):
+    """What happens to OpenAI request fields outside the subset."""
+
+    REJECT = "Reject"
+    """The request is refused, and the field is named."""
+    IGNORE = "Ignore"
+    """The field is left out, and named in the answer's headers and in a metric."""
+
+
 Graph = Pregel[Any, Any, Any, Any]
 GraphFactory = Callable[[], Graph]
 RequestToInput = Callable[[GraphRequest, list[BaseMessage]], Any | Awaitable[Any]]
@@ -50,6 +60,8 @@ class GraphConfig:
     """`(output) -> AIMessage`, sync or async; without it the last message of the output's `messages`."""
     server_tools: frozenset[str] | set[str] = frozenset()
     """Names of tools that the graph executes itself and a request may select."""
+    unsupported_fields: UnsupportedFields = UnsupportedFields.REJECT
+    """What happens to OpenAI request fields outside the subset."""
 
     def compiled(self) -> Graph:
         """Return the compiled graph.

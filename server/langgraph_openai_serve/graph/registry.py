@@ -96,10 +96,14 @@ class GraphRegistry:
         Raises:
             ModelNotFound: No graph has this name.
         """
-        model = self._models.get(name)
+        model = self.find(name)
         if model is None:
             raise ModelNotFound(name)
         return model
+
+    def find(self, name: str) -> RegisteredModel | None:
+        """Return the model `name`, or `None`."""
+        return self._models.get(name)
 
 
 def _register(name: str, config: GraphConfig, info: ModelInfo) -> RegisteredModel:

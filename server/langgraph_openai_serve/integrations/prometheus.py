@@ -7,6 +7,7 @@
 | lgos_runs_in_progress | gauge | model, mode |
 | lgos_run_duration_seconds | histogram | model, mode, status |
 | lgos_run_first_output_seconds | histogram | model, mode |
+| lgos_ignored_fields_total | counter | model, field |
 | lgos_build_info | gauge | version, python, langgraph |
 
 Labels have few values: the model comes from the registry, never from a request. All children exist at zero from the
@@ -16,7 +17,8 @@ start, so a rate has a beginning.
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Final
 
@@ -27,6 +29,32 @@ from langgraph_openai_serve.ports.observer import Api, Mode, RunInfo, RunStatus
 DURATION_BUCKETS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
 FIRST_OUTPUT_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
 OTHER: Final = "other"
+COUNTED_FIELDS: Final = frozenset(
+    {
+        "include",
+        "input",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "max_tokens",
+        "messages",
+        "n",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "reasoning",
+        "reasoning_effort",
+        "response_format",
+        "seed",
+        "service_tier",
+        "stop",
+        "stream_options",
+        "temperature",
+        "text",
+        "tools",
+        "top_p",
+        "truncation",
+    }
+)
+"""Names that the metric of ignored fields tells apart; a caller cannot add to them."""
 SERVED_MODES: Final = (Mode.SYNC, Mode.STREAM)
 
 
@@ -71,10 +99,21 @@ class PrometheusObserver:
             buckets=FIRST_OUTPUT_BUCKETS,
             registry=registry,
         )
+        self._ignored = Counter(
+            "lgos_ignored_fields",
+            "Requests with a field that the model ignored, by field.",
+            ["model", "field"],
+            registry=registry,
+        )
         self._models = frozenset(models)
         for model in self._models:
             self._create_children(model)
         _build_info(registry)
+
+    def fields_ignored(self, model: str, fields: Sequence[str]) -> None:
+        """Count ignored request fields by their top-level name."""
+        for name in {_top_level(field) for field in fields}:
+            self._ignored.labels(model if model in self._models else OTHER, name).inc()
 
     def run_created(self, run: RunInfo) -> None:
         """Count an accepted run."""
@@ -104,6 +143,11 @@ class PrometheusObserver:
                 for status in RunStatus:
                     self._finished.labels(model, api, mode, status)
         self._first_output.labels(model, Mode.STREAM)
+
+
+def _top_level(path: str) -> str:
+    name = re.split(r"[.\[]", path, maxsplit=1)[0]
+    return name if name in COUNTED_FIELDS else OTHER
 
 
 def _coarse(status: RunStatus) -> str:

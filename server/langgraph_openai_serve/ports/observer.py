@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -42,6 +43,9 @@ class RunInfo:
 class RunObserver(Protocol):
     """Told about every run. Called on the event loop; must not block and must not raise."""
 
+    def fields_ignored(self, model: str, fields: Sequence[str]) -> None:
+        """Note request fields that a model ignored; paths such as `tools[1].strict`."""
+
     def run_created(self, run: RunInfo) -> None:
         """Note that a request was accepted; exactly one `run_ended` follows."""
 
@@ -54,6 +58,9 @@ class RunObserver(Protocol):
 
 class SilentObserver:
     """Observes nothing."""
+
+    def fields_ignored(self, model: str, fields: Sequence[str]) -> None:
+        """Do nothing."""
 
     def run_created(self, run: RunInfo) -> None:
         """Do nothing."""

@@ -74,6 +74,11 @@ class Exchange(Protocol):
         ...
 
     @property
+    def ignored(self) -> tuple[str, ...]:
+        """Names of the request's fields that the model ignores."""
+        ...
+
+    @property
     def stream(self) -> bool:
         """Whether the caller wants an event stream."""
         ...

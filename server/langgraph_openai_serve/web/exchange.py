@@ -11,6 +11,7 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Final
 
 from langgraph_openai_serve.errors import LgosError, RunCancelled, RunError
 from langgraph_openai_serve.graph.registry import GraphRegistry
@@ -37,7 +38,9 @@ from langgraph_openai_serve.web.transport import (
 logger = logging.getLogger(__name__)
 
 ResolveScope = Callable[[Scope, Receive], Awaitable[str]]
-REQUEST_ID_MAX = 128
+REQUEST_ID_MAX: Final = 128
+IGNORED_FIELDS: Final = b"x-lgos-ignored-fields"
+IGNORED_MAX: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,9 @@ class ExchangeEndpoint:
         owner = await self._resolve_scope(scope, receive)
         exchange = self._decode(raw, self._registry, Caller(owner, request_id, self._mint))
         mode = Mode.STREAM if exchange.stream else Mode.SYNC
+        if exchange.ignored:
+            answer.note_ignored(exchange.ignored)
+            self._registry.observer.fields_ignored(exchange.model.id, exchange.ignored)
         async with (
             cancelled_on_disconnect(receive),
             open_run(self._registry, exchange.model, exchange.request, mode=mode) as run,
@@ -142,6 +148,11 @@ class _Answer:
         self.send = send
         self.headers = headers
         self.started = False
+
+    def note_ignored(self, fields: tuple[str, ...]) -> None:
+        """Name the ignored request fields in the answer's headers."""
+        names = ",".join(fields).encode("ascii", "replace")[:IGNORED_MAX]
+        self.headers = [*self.headers, (IGNORED_FIELDS, names)]
 
     async def json(self, body: bytes) -> None:
         self.started = True

@@ -121,6 +121,7 @@ class FunctionCall(Strict):
     id: str | None = None
     status: ItemStatus | None = None
     async_: Annotated[Unsupported, Field(alias="async")] = None
+    sdk_async: Annotated[Unsupported, Field(alias="async_")] = None
     caller: Unsupported = None
     namespace: Unsupported = None
     parsed_arguments: Unsupported = None
@@ -149,6 +150,7 @@ class CustomToolCall(Strict):
     id: str | None = None
     status: ItemStatus | None = None
     async_: Annotated[Unsupported, Field(alias="async")] = None
+    sdk_async: Annotated[Unsupported, Field(alias="async_")] = None
     caller: Unsupported = None
     created_by: Unsupported = None
     namespace: Unsupported = None

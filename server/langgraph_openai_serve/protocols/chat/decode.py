@@ -12,9 +12,9 @@ from langgraph_openai_serve.graph.request import GraphRequest, NamedTool, ToolCh
 from langgraph_openai_serve.ports.observer import Api
 from langgraph_openai_serve.protocols.chat.exchange import ChatExchange
 from langgraph_openai_serve.protocols.codec import Caller
+from langgraph_openai_serve.protocols.read import read
 from langgraph_openai_serve.protocols.tools import CallLedger, bindable, check_tools, replayed_call
 from langgraph_openai_serve.wire import chat as wire
-from langgraph_openai_serve.wire.errors import parse
 from langgraph_openai_serve.wire.fields import Mode
 
 
@@ -24,7 +24,7 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ChatExchange:
     Raises:
         RequestError: The body is outside the subset, the model is unknown, or calls and results do not match.
     """
-    body = parse(wire.ChatCompletionCreate, raw)
+    body, ignored = read(wire.ChatCompletionCreate, raw, registry)
     model = registry.get(body.model)
     if body.stream_options is not None and not body.stream:
         msg = "stream_options is only allowed with stream: true."
@@ -53,6 +53,7 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ChatExchange:
         model=model,
         request=request,
         stream=bool(body.stream),
+        ignored=ignored,
         include_usage=include_usage,
         mint=caller.mint,
     )

@@ -29,6 +29,7 @@ class ChatExchange:
     model: RegisteredModel
     request: GraphRequest
     stream: bool
+    ignored: tuple[str, ...] = ()
     include_usage: bool
     mint: Mint
 

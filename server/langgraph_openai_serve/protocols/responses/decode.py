@@ -8,16 +8,17 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langgraph_openai_serve.errors import RequestError
+from langgraph_openai_serve.graph.config import UnsupportedFields
 from langgraph_openai_serve.graph.registry import GraphRegistry
 from langgraph_openai_serve.graph.request import GraphRequest, NamedTool, ToolChoice
 from langgraph_openai_serve.ports.observer import Api
 from langgraph_openai_serve.protocols.codec import Caller
+from langgraph_openai_serve.protocols.read import read
 from langgraph_openai_serve.protocols.responses.exchange import ResponseExchange
 from langgraph_openai_serve.protocols.responses.replay import replay
 from langgraph_openai_serve.protocols.tools import bindable, check_tools
 from langgraph_openai_serve.run.server_tools import WEB_SEARCH
 from langgraph_openai_serve.wire import responses as wire
-from langgraph_openai_serve.wire.errors import parse
 from langgraph_openai_serve.wire.fields import Mode
 
 
@@ -27,18 +28,22 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ResponseExcha
     Raises:
         RequestError: The body is outside the subset, the model is unknown, or calls and results do not match.
     """
-    body = parse(wire.ResponseCreate, raw)
+    body, ignored = read(wire.ResponseCreate, raw, registry)
     model = registry.get(body.model)
     _check_unserved(body)
-    functions, selected = _tools(body.tools or (), model.config.server_tools)
+    tools, left_out = _available(
+        body.tools or (),
+        model.config.server_tools,
+        ignoring=model.config.unsupported_fields is UnsupportedFields.IGNORE,
+    )
     choice = _choice(body.tool_choice)
-    names = [getattr(tool, "name", WEB_SEARCH) for tool in body.tools or ()]
-    check_tools(names, choice)
+    check_tools([_name(tool) for tool in tools], choice)
+    selected = frozenset(_name(tool) for tool in tools if not isinstance(tool, wire.FunctionTool))
     request = GraphRequest(
         model=body.model,
         api=Api.RESPONSES,
         messages=tuple(_messages(body)),
-        tools=functions,
+        tools=_functions(tools),
         tool_choice=choice,
         server_tools=selected,
         metadata=body.metadata or {},
@@ -47,7 +52,12 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ResponseExcha
         request_id=caller.request_id,
     )
     return ResponseExchange(
-        model=model, request=request, stream=bool(body.stream), wire=body, mint=caller.mint
+        model=model,
+        request=request,
+        stream=bool(body.stream),
+        ignored=(*ignored, *left_out),
+        wire=body,
+        mint=caller.mint,
     )
 
 
@@ -65,34 +75,52 @@ def _check_unserved(body: wire.ResponseCreate) -> None:
         raise RequestError(msg, param="previous_response_id")
 
 
-def _tools(
-    tools: Sequence[wire.Tool], registered: Set[str]
-) -> tuple[tuple[dict[str, Any], ...], frozenset[str]]:
-    """Return the caller's functions and the names of the selected server tools."""
-    functions: list[dict[str, Any]] = []
-    selected: set[str] = set()
+def _available(
+    tools: Sequence[wire.Tool], registered: Set[str], *, ignoring: bool
+) -> tuple[list[wire.Tool], list[str]]:
+    """Return the tools that the graph can offer, and the names of those that a lenient model leaves out.
+
+    Raises:
+        RequestError: A tool is not available, and the model is strict.
+    """
+    kept: list[wire.Tool] = []
+    left_out: list[str] = []
     for index, tool in enumerate(tools):
-        match tool:
-            case wire.FunctionTool() if tool.name in registered:
-                msg = (
-                    f"Function '{tool.name}' has the name of a tool that the graph executes itself."
-                )
-                raise RequestError(msg, param=f"tools[{index}].name")
-            case wire.FunctionTool():
-                functions.append(
-                    bindable(tool.name, tool.description, tool.parameters, strict=tool.strict)
-                )
-            case wire.CustomTool() if tool.name not in registered or tool.name == WEB_SEARCH:
-                msg = f"Custom tool '{tool.name}' is not registered for this model."
-                raise RequestError(msg, param=f"tools[{index}].name")
-            case wire.CustomTool():
-                selected.add(tool.name)
-            case wire.WebSearchTool() if WEB_SEARCH not in registered:
-                msg = "web_search is not available for this model."
-                raise RequestError(msg, param=f"tools[{index}].type")
-            case wire.WebSearchTool():
-                selected.add(WEB_SEARCH)
-    return tuple(functions), frozenset(selected)
+        problem = _problem(tool, registered, f"tools[{index}]")
+        if problem is None:
+            kept.append(tool)
+        elif ignoring and not isinstance(tool, wire.FunctionTool):
+            left_out.append(f"tools[{index}]")
+        else:
+            raise problem
+    return kept, left_out
+
+
+def _problem(tool: wire.Tool, registered: Set[str], param: str) -> RequestError | None:
+    match tool:
+        case wire.FunctionTool() if tool.name in registered:
+            msg = f"Function '{tool.name}' has the name of a tool that the graph executes itself."
+            return RequestError(msg, param=f"{param}.name")
+        case wire.CustomTool() if tool.name not in registered or tool.name == WEB_SEARCH:
+            msg = f"Custom tool '{tool.name}' is not registered for this model."
+            return RequestError(msg, param=f"{param}.name")
+        case wire.WebSearchTool() if WEB_SEARCH not in registered:
+            msg = "web_search is not available for this model."
+            return RequestError(msg, param=f"{param}.type")
+        case _:
+            return None
+
+
+def _functions(tools: Sequence[wire.Tool]) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        bindable(tool.name, tool.description, tool.parameters, strict=tool.strict)
+        for tool in tools
+        if isinstance(tool, wire.FunctionTool)
+    )
+
+
+def _name(tool: wire.Tool) -> str:
+    return WEB_SEARCH if isinstance(tool, wire.WebSearchTool) else tool.name
 
 
 def _choice(choice: wire.NamedChoice | Mode | None) -> ToolChoice:

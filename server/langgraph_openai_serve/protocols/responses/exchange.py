@@ -40,6 +40,7 @@ class ResponseExchange:
     model: RegisteredModel
     request: GraphRequest
     stream: bool
+    ignored: tuple[str, ...] = ()
     wire: ResponseCreate
     mint: Mint
 
