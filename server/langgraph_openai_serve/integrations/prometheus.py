@@ -8,6 +8,7 @@
 | lgos_run_duration_seconds | histogram | model, mode, status |
 | lgos_run_first_output_seconds | histogram | model, mode |
 | lgos_build_info | gauge | version, python, langgraph |
+| lgos_draining | gauge | |
 
 Labels have few values: the model comes from the registry, never from a request. All children exist at zero from the
 start, so a rate has a beginning.
@@ -16,11 +17,20 @@ start, so a rate has a beginning.
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    ProcessCollector,
+    start_http_server,
+)
 
 from langgraph_openai_serve.ports.observer import Api, Mode, RunInfo, RunStatus
 
@@ -71,6 +81,9 @@ class PrometheusObserver:
             buckets=FIRST_OUTPUT_BUCKETS,
             registry=registry,
         )
+        self._draining = Gauge(
+            "lgos_draining", "1 from SIGTERM until the process has ended.", registry=registry
+        )
         self._models = frozenset(models)
         for model in self._models:
             self._create_children(model)
@@ -93,6 +106,10 @@ class PrometheusObserver:
         self._finished.labels(model, run.api, run.mode, status).inc()
         self._duration.labels(model, run.mode, _coarse(status)).observe(seconds)
 
+    def drain_started(self) -> None:
+        """Show that the process takes no more work."""
+        self._draining.set(1)
+
     def _label(self, run: RunInfo) -> str:
         return run.model if run.model in self._models else OTHER
 
@@ -104,6 +121,33 @@ class PrometheusObserver:
                 for status in RunStatus:
                     self._finished.labels(model, api, mode, status)
         self._first_output.labels(model, Mode.STREAM)
+
+
+def process_registry() -> CollectorRegistry:
+    """Return a registry of its own with the metrics of the process and of its garbage collector."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    GCCollector(registry=registry)
+    return registry
+
+
+@contextmanager
+def served_metrics(registry: CollectorRegistry, *, host: str, port: int) -> Iterator[int]:
+    """Answer `GET /metrics` on a thread of its own, so that a busy event loop does not delay a scrape.
+
+    Yields:
+        The port; of use where `port` is 0.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    server, thread = start_http_server(port, host, registry)
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def _coarse(status: RunStatus) -> str:
