@@ -23,7 +23,7 @@ help: ## list the targets
 
 setup: $(STAMP) ## make .venv with the locked versions (does nothing when it is up to date)
 
-demo: $(STAMP) ## serve the example graphs on http://127.0.0.1:$(PORT)/v1
+demo: $(STAMP) ## serve the example graphs on http://127.0.0.1:8000/v1; another port: make demo PORT=8123
 	@exec $(BIN)/lgos dev -f examples/models --port $(PORT)
 
 test: $(STAMP) ## every check and every test; cluster tests where a node can be started

@@ -46,6 +46,7 @@ class ListWatch:
         params: Selectors, such as `{"labelSelector": "a=b"}`.
         changed: Told of every difference, after the dictionary has it.
         trim: Makes a listed or watched object smaller before it is kept.
+        relisted: Told when a list after the first one is complete: a watch was interrupted.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class ListWatch:
         params: Mapping[str, str] | None = None,
         changed: Changed,
         trim: Callable[[Object], Object] | None = None,
+        relisted: Callable[[], None] | None = None,
     ) -> None:
         self.objects: dict[Key, Object] = {}
         self.synced = asyncio.Event()
@@ -68,6 +70,7 @@ class ListWatch:
         self._params = dict(params or {})
         self._changed = changed
         self._trim = trim or drop_managed_fields
+        self._relisted = relisted
 
     async def run(self) -> None:
         """Follow the collection until cancelled."""
@@ -106,6 +109,8 @@ class ListWatch:
         for key in [k for k in self.objects if k not in listed]:
             if version_of(self.objects[key]) <= newest:
                 self._drop(key)
+        if self.synced.is_set() and self._relisted is not None:
+            self._relisted()
         self.synced.set()
         return version
 

@@ -9,6 +9,7 @@
 | lgos_run_first_output_seconds | histogram | model, mode |
 | lgos_ignored_fields_total | counter | model, field |
 | lgos_build_info | gauge | version, python, langgraph |
+| lgos_draining | gauge | |
 
 Labels have few values: the model comes from the registry, never from a request. All children exist at zero from the
 start, so a rate has a beginning.
@@ -18,11 +19,20 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    ProcessCollector,
+    start_http_server,
+)
 
 from langgraph_openai_serve.ports.observer import Api, Mode, RunInfo, RunStatus
 
@@ -105,6 +115,9 @@ class PrometheusObserver:
             ["model", "field"],
             registry=registry,
         )
+        self._draining = Gauge(
+            "lgos_draining", "1 from SIGTERM until the process has ended.", registry=registry
+        )
         self._models = frozenset(models)
         for model in self._models:
             self._create_children(model)
@@ -132,6 +145,10 @@ class PrometheusObserver:
         self._finished.labels(model, run.api, run.mode, status).inc()
         self._duration.labels(model, run.mode, _coarse(status)).observe(seconds)
 
+    def drain_started(self) -> None:
+        """Show that the process takes no more work."""
+        self._draining.set(1)
+
     def _label(self, run: RunInfo) -> str:
         return run.model if run.model in self._models else OTHER
 
@@ -148,6 +165,33 @@ class PrometheusObserver:
 def _top_level(path: str) -> str:
     name = re.split(r"[.\[]", path, maxsplit=1)[0]
     return name if name in COUNTED_FIELDS else OTHER
+
+
+def process_registry() -> CollectorRegistry:
+    """Return a registry of its own with the metrics of the process and of its garbage collector."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    GCCollector(registry=registry)
+    return registry
+
+
+@contextmanager
+def served_metrics(registry: CollectorRegistry, *, host: str, port: int) -> Iterator[int]:
+    """Answer `GET /metrics` on a thread of its own, so that a busy event loop does not delay a scrape.
+
+    Yields:
+        The port; of use where `port` is 0.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    server, thread = start_http_server(port, host, registry)
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def _coarse(status: RunStatus) -> str:

@@ -1,0 +1,372 @@
+"""One look at one LanggraphModel: observe, render, apply what differs, report.
+
+Everything is read from the caches and compared with what should be, from any starting state; nothing is remembered from
+one look to the next that a restart would miss. When nothing differs, nothing is written. The order of writes makes a
+pod find its registry entry: entry, then Deployment, then the entry's state `serving` once the API was available; a look
+that has to wait for the registry ends, and the registry's writer asks for the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from lgos_contract.manifest import KIND
+from lgos_contract.registry import (
+    REGISTRY_NAME,
+    ModelState,
+    RegistryEntry,
+    dump_entry,
+    registry_key,
+)
+from lgos_kube.errors import ApiError, NotFound
+from lgos_operator import checks, names
+from lgos_operator.cluster import CHILD_KINDS, Cluster
+from lgos_operator.compare import covers
+from lgos_operator.desired import registry_entry, render
+from lgos_operator.metrics import Metrics
+from lgos_operator.models import ModelCache
+from lgos_operator.podwatch import PodWatch
+from lgos_operator.registry import RegistryWriter
+from lgos_operator.resource import (
+    InvalidSpecError,
+    Key,
+    Model,
+    Object,
+    generation_of,
+    is_deleting,
+    model_id_of,
+    read_model,
+)
+from lgos_operator.settings import ModelDefaults
+from lgos_operator.status import (
+    ConditionType,
+    Verdict,
+    condition_status,
+    conditions,
+    pending,
+    status_patch,
+)
+
+logger = logging.getLogger(__name__)
+
+REFUSED_RETRY_SECONDS: Final = 30.0
+"""How often an apply that was refused is tried again: a quota or policy changes without an event."""
+COUNTS_SECONDS: Final = 2.0
+"""Least time between two writes of one status that differ in pod counts only."""
+LEFTOVER_RETRY_SECONDS: Final = 1.0
+"""How often to look whether the garbage collector has deleted what a namesake left."""
+
+
+class Result(StrEnum):
+    """How a look at a LanggraphModel ended; values of the metric's label."""
+
+    NOOP = "noop"
+    APPLIED = "applied"
+    WAITING = "waiting"
+    REJECTED = "rejected"
+
+
+class RefusedError(Exception):
+    """One of a model's objects cannot be applied; the verdict says why."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.message)
+        self.verdict = verdict
+
+
+class LeftoverError(Exception):
+    """An object of a deleted LanggraphModel of the same name is still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one look found, as input of the status."""
+
+    accepted: Verdict
+    api: Verdict
+    registered: Verdict
+    ready: Verdict
+    rollout: checks.Rollout
+    is_terminal: bool = False
+
+
+class Reconciler:
+    """Looks at LanggraphModels, each for itself.
+
+    Args:
+        models: All LanggraphModels.
+        cluster: What the operator owns, and how it is written.
+        registry: The model registry's writer.
+        pods: Reads pods of unfinished rollouts.
+        defaults: What the installation adds to each model.
+        metrics: Where repairs are counted.
+        again: Asks for another look after some seconds.
+        now: The wall clock, for transition times.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        models: ModelCache,
+        cluster: Cluster,
+        registry: RegistryWriter,
+        pods: PodWatch,
+        defaults: ModelDefaults,
+        metrics: Metrics,
+        again: Callable[[Key, float], None],
+        now: Callable[[], datetime],
+        clock: Callable[[], float],
+    ) -> None:
+        self._models = models
+        self._cluster = cluster
+        self._registry = registry
+        self._pods = pods
+        self._defaults = defaults
+        self._metrics = metrics
+        self._again = again
+        self._now = now
+        self._clock = clock
+        self._reported: dict[Key, float] = {}
+
+    async def reconcile(self, key: Key) -> Result:
+        """Bring one LanggraphModel's objects, registry entry and status to what they should be."""
+        obj = self._models.get(key)
+        if obj is None or is_deleting(obj):
+            # The garbage collector deletes the objects: they name the LanggraphModel as their owner.
+            self._registry.forget(key)
+            self._pods.forget(key)
+            self._reported.pop(key, None)
+            return Result.NOOP
+        try:
+            model = read_model(obj)
+        except InvalidSpecError as error:
+            # The registry keeps what it has: the last valid revision goes on being served.
+            return await self._reject(key, obj, checks.invalid_spec(str(error)), None)
+        winner = self._models.holder(model_id_of(obj))
+        if winner is not None and winner != key:
+            self._registry.want(key, None)
+            verdict = checks.name_conflict(model_id_of(obj), winner)
+            return await self._reject(key, obj, verdict, verdict)
+        return await self._converge(key, obj, model)
+
+    async def _reject(
+        self, key: Key, obj: Object, accepted: Verdict, registered: Verdict | None
+    ) -> Result:
+        """Report a manifest that cannot be served; what an earlier one left goes on running."""
+        self._pods.forget(key)
+        waiting = pending("NotAccepted", "The manifest is not accepted.")
+        rollout = checks.read_rollout(self._owned(obj, "Deployment", names.api_name(key[1])))
+        api = checks.api_available(rollout, waiting, was_available=True)
+        entry = self._registry.entry(key)
+        if registered is None and entry is not None:
+            registered = checks.registered(entry, is_live=True, problem=None)
+        seen = Observation(
+            accepted, api, registered or waiting, ready=accepted, rollout=rollout, is_terminal=True
+        )
+        await self._report(key, obj, seen)
+        return Result.REJECTED
+
+    async def _converge(self, key: Key, obj: Object, model: Model) -> Result:
+        entry = self._entry(key, obj, model)
+        self._registry.want(key, dump_entry(entry))
+        live = self._registry.entry(key)
+        # A pod reads its entry when it starts, so the Deployment of a revision comes after the entry.
+        may_roll = live is not None and live.revision == entry.revision
+        refusal, wrote = None, False
+        try:
+            wrote = await self._apply_all(obj, model, with_deployment=may_roll)
+        except RefusedError as error:
+            refusal = error.verdict
+            self._again(key, REFUSED_RETRY_SECONDS)
+        except LeftoverError:
+            self._again(key, LEFTOVER_RETRY_SECONDS)
+            return Result.WAITING
+        is_live = self._registry.has(key, dump_entry(entry))
+        if refusal is None and not is_live and self._registry.problem(key) is None:
+            return Result.WAITING
+        seen = await self._observe(key, obj, entry, refusal)
+        wrote = await self._report(key, obj, seen) or wrote
+        return Result.APPLIED if wrote else Result.NOOP
+
+    def _entry(self, key: Key, obj: Object, model: Model) -> RegistryEntry:
+        """Return the wanted entry; a model that was available once stays `serving` for good."""
+        rollout = checks.read_rollout(self._owned(obj, "Deployment", names.api_name(key[1])))
+        live = self._registry.entry(key)
+        was_serving = (
+            live is not None
+            and live.state is ModelState.SERVING
+            and (live.id, live.created) == (model.manifest.model_id, model.owner.created)
+        )
+        is_serving = rollout.is_available or was_serving or self._was_registered(obj)
+        state = ModelState.SERVING if is_serving else ModelState.STARTING
+        return registry_entry(model.manifest, created=model.owner.created, state=state)
+
+    async def _apply_all(self, obj: Object, model: Model, *, with_deployment: bool) -> bool:
+        wrote = False
+        wanted = set()
+        for child in render(model.manifest, owner=model.owner, defaults=self._defaults):
+            wanted.add((child["kind"], child["metadata"]["name"]))
+            if child["kind"] == "Deployment" and not with_deployment:
+                continue
+            wrote = await self._ensure(obj, child) or wrote
+        namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
+        for kind in CHILD_KINDS:
+            for candidate in (name, names.api_name(name)):
+                found = self._owned(obj, kind, candidate)
+                if found is not None and (kind, candidate) not in wanted:
+                    uid = found["metadata"]["uid"]
+                    await self._cluster.delete(kind, (namespace, candidate), uid=uid)
+                    wrote = True
+        return wrote
+
+    async def _ensure(self, obj: Object, child: Object) -> bool:
+        """Apply one object unless it is as it should be; return whether it was applied."""
+        kind, name = child["kind"], child["metadata"]["name"]
+        key = (child["metadata"]["namespace"], name)
+        live = self._cluster.live(kind, key)
+        applied = child["metadata"]["annotations"][names.APPLIED_HASH]
+        if live is None or not _is_controlled(live, obj):
+            live = None
+            await self._make_way(obj, kind, key)
+        elif _applied_hash(live) == applied:
+            if covers(live, _without_type(child)):
+                return False
+            self._metrics.repaired(kind)
+            logger.warning("%s %s/%s was changed by others and is repaired", kind, *key)
+        try:
+            await self._cluster.apply(child)
+        except ApiError as error:
+            if not _is_refusal(error):
+                raise
+            raise RefusedError(checks.apply_refused(kind, name, error.message)) from error
+        return True
+
+    async def _make_way(self, obj: Object, kind: str, key: Key) -> None:
+        """Refuse to take over an object that somebody else made; one read before each creation."""
+        existing = await self._cluster.get(kind, key)
+        if existing is None or _is_controlled(existing, obj):
+            return
+        if _is_leftover(existing, obj):
+            raise LeftoverError
+        raise RefusedError(checks.name_taken(kind, key[1]))
+
+    async def _observe(
+        self, key: Key, obj: Object, entry: RegistryEntry, refusal: Verdict | None
+    ) -> Observation:
+        deployment = self._owned(obj, "Deployment", names.api_name(key[1]))
+        rollout = checks.read_rollout(deployment)
+        cause = refusal
+        if deployment is None or rollout.is_complete:
+            self._pods.forget(key)
+        elif cause is None:
+            cause = await self._pods.cause(key, generation_of(deployment))
+        problem = self._registry.problem(key)
+        is_live = self._registry.has(key, dump_entry(entry))
+        accepted = checks.accepted()
+        api = checks.api_available(rollout, cause, was_available=self._was_registered(obj))
+        registered = checks.registered(entry, is_live=is_live, problem=problem)
+        ready = refusal or checks.ready(
+            accepted=accepted, api=api, registered=registered, rollout=rollout, cause=cause
+        )
+        return Observation(accepted, api, registered, ready, rollout, problem is not None)
+
+    async def _report(self, key: Key, obj: Object, seen: Observation) -> bool:
+        """Write the status if it differs; return whether it was written."""
+        patch = status_patch(obj.get("status") or {}, self._status(key, obj, seen))
+        if not patch:
+            return False
+        if set(patch) == {"api"}:
+            wait = self._reported.get(key, -COUNTS_SECONDS) + COUNTS_SECONDS - self._clock()
+            if wait > 0:
+                self._again(key, wait)
+                return False
+        try:
+            answer = await self._cluster.patch_status(key, patch, uid=obj["metadata"]["uid"])
+        except NotFound:
+            return False
+        self._reported[key] = self._clock()
+        self._models.put(answer, is_own_write=True)
+        return True
+
+    def _status(self, key: Key, obj: Object, seen: Observation) -> Object:
+        namespace, name = key
+        rollout = seen.rollout
+        verdicts = {
+            ConditionType.ACCEPTED: seen.accepted,
+            ConditionType.API_AVAILABLE: seen.api,
+            ConditionType.REGISTERED: seen.registered,
+            ConditionType.READY: seen.ready,
+            **checks.summary_pair(seen.ready, rollout=rollout, is_terminal=seen.is_terminal),
+        }
+        generation = generation_of(obj)
+        pods = ",".join(f"{label}={value}" for label, value in names.selector(name).items())
+        return {
+            "observedGeneration": generation,
+            "modelName": model_id_of(obj),
+            "endpoint": names.base_url(namespace, name),
+            "conditions": conditions(
+                verdicts,
+                previous=(obj.get("status") or {}).get("conditions") or [],
+                generation=generation,
+                now=self._now(),
+            ),
+            "api": {
+                "replicas": rollout.replicas,
+                "readyReplicas": rollout.ready,
+                "updatedReplicas": rollout.updated,
+                "summary": f"{rollout.ready}/{rollout.wanted}",
+                "selector": pods,
+            },
+            "registry": {"configMap": REGISTRY_NAME, "key": registry_key(name)},
+        }
+
+    def _owned(self, obj: Object, kind: str, name: str) -> Object | None:
+        live = self._cluster.live(kind, (obj["metadata"]["namespace"], name))
+        return live if live is not None and _is_controlled(live, obj) else None
+
+    def _was_registered(self, obj: Object) -> bool:
+        return condition_status(obj.get("status") or {}, ConditionType.REGISTERED) == "True"
+
+
+def _is_controlled(child: Object, owner: Object) -> bool:
+    uid = owner["metadata"]["uid"]
+    return any(
+        reference.get("controller") and reference.get("uid") == uid
+        for reference in child["metadata"].get("ownerReferences") or ()
+    )
+
+
+def _applied_hash(live: Object) -> str | None:
+    found: str | None = (live["metadata"].get("annotations") or {}).get(names.APPLIED_HASH)
+    return found
+
+
+def _without_type(child: Object) -> Object:
+    """Drop what the items of a list do not carry."""
+    return {field: value for field, value in child.items() if field not in {"apiVersion", "kind"}}
+
+
+def _is_leftover(existing: Object, owner: Object) -> bool:
+    return any(
+        reference.get("kind") == KIND and reference.get("name") == owner["metadata"]["name"]
+        for reference in existing["metadata"].get("ownerReferences") or ()
+    )
+
+
+def _is_refusal(error: ApiError) -> bool:
+    """Whether the object is at fault, not the connection or our rights.
+
+    Missing rights are not the user's fault, and for a moment after its start the API server knows no rights at all.
+    Server-side apply answers 500 to a field that the schema does not know.
+    """
+    if error.code == 403:
+        return " cannot " not in error.message
+    if error.code == 500:
+        return "failed to create typed patch object" in error.message
+    return error.code in {400, 422}

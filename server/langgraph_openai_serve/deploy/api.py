@@ -1,0 +1,128 @@
+"""`lgos serve`: the API process of one model, as it runs in the user's graph image.
+
+Reads its entry of the mounted registry, loads the graph, serves it, and drains on SIGTERM. Metrics are answered on a
+second port for as long as the process lives. A mistake at start is one sentence and exit code 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, ExitStack
+from typing import Final
+
+from langgraph_openai_serve.deploy.failure import report_failure
+from langgraph_openai_serve.deploy.imports import described
+from langgraph_openai_serve.deploy.registry import build_registry, mounted_declaration
+from langgraph_openai_serve.deploy.server import (
+    StopSignal,
+    listen,
+    listen_problem,
+    serve_until,
+)
+from langgraph_openai_serve.deploy.settings import ServeSettings, load_settings, termination_log
+from langgraph_openai_serve.errors import ConfigurationError
+from langgraph_openai_serve.integrations.prometheus import (
+    PrometheusObserver,
+    process_registry,
+    served_metrics,
+)
+from langgraph_openai_serve.web.exchange import Limits
+from langgraph_openai_serve.web.server import LanggraphOpenaiServe
+from lgos_contract.environment import ENV_METRICS_PORT, ENV_PORT
+
+logger = logging.getLogger(__name__)
+
+PROGRAM: Final = "lgos serve"
+REVISION_WAIT_SECONDS: Final = 20.0
+
+
+def serve(environ: Mapping[str, str] = os.environ) -> int:
+    """Serve one model until SIGTERM.
+
+    Returns:
+        0 after a drain; 1 when the model cannot be served, after a sentence that says why.
+    """
+    try:
+        settings = load_settings(environ)
+        log_to_stderr(settings.log_level)
+        with asyncio.Runner(loop_factory=fast_loop()) as runner:
+            runner.run(_serve(settings))
+    except ConfigurationError as error:
+        logger.debug("the API cannot start", exc_info=True)
+        report_failure(PROGRAM, error.message, termination_log(environ))
+        return 1
+    except Exception as error:
+        logger.exception("the API cannot go on")
+        report_failure(PROGRAM, f"unexpected failure: {described(error)}", termination_log(environ))
+        return 1
+    return 0
+
+
+def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return the loop factory of uvloop, or `None` (asyncio's own) where uvloop is not installed."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return None
+    return uvloop.new_event_loop
+
+
+def log_to_stderr(level: str) -> None:
+    """Send all logs of the process to standard error."""
+    logging.basicConfig(
+        level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
+    )
+    if level != "debug":
+        logging.getLogger("uvicorn").setLevel(logging.WARNING)
+
+
+async def _serve(settings: ServeSettings) -> None:
+    stop = StopSignal()
+    try:
+        async with AsyncExitStack() as resources:
+            await _serve_model(settings, stop, resources)
+    except asyncio.CancelledError:
+        if not stop.requested.is_set():
+            raise
+        logger.info("stopped before the model was served")
+
+
+async def _serve_model(
+    settings: ServeSettings, stop: StopSignal, resources: AsyncExitStack
+) -> None:
+    declaration = await mounted_declaration(
+        settings.registry_dir,
+        settings.model,
+        revision=settings.revision,
+        wait_seconds=REVISION_WAIT_SECONDS,
+    )
+    with ExitStack() as metrics:
+        registry = process_registry()
+        observer = PrometheusObserver(registry, [declaration.id])
+        try:
+            metrics.enter_context(
+                served_metrics(registry, host=settings.host, port=settings.metrics_port)
+            )
+        except OSError as error:
+            raise ConfigurationError(
+                listen_problem(error, settings.host, settings.metrics_port, ENV_METRICS_PORT)
+            ) from error
+        models = await build_registry([declaration], resources, observer=observer)
+        limits = Limits(
+            body_bytes=settings.max_body_bytes, keep_alive_seconds=settings.sse_keep_alive_seconds
+        )
+        api = LanggraphOpenaiServe(registry=models, limits=limits).bind_openai_api()
+        listener = listen(settings.host, settings.port, port_setting=ENV_PORT)
+        stop.started()
+        await serve_until(
+            stop.requested,
+            api,
+            listener,
+            drain_seconds=settings.drain_seconds,
+            keep_alive_seconds=settings.keep_alive_seconds,
+            started=lambda: logger.info("serving %s on port %d", declaration.id, settings.port),
+            draining=observer.drain_started,
+        )

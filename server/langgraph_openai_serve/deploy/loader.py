@@ -1,0 +1,100 @@
+"""Loads the graph that a declaration names, whatever the attribute is, as a `GraphConfig`.
+
+The attribute is a compiled graph, a `GraphConfig`, or a function without parameters that gives one of them: sync,
+async, or an async or sync context manager. What a context manager opens stays open until the caller's stack closes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.graph import StateGraph
+from langgraph.pregel import Pregel
+
+from langgraph_openai_serve.deploy.imports import described, load_attribute
+from langgraph_openai_serve.errors import ConfigurationError
+from langgraph_openai_serve.graph.config import GraphConfig
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedGraph:
+    """A graph with its config, ready to be declared."""
+
+    config: GraphConfig
+    """Its `graph` is compiled."""
+    is_bare: bool
+    """Whether the attribute gave a graph without a config."""
+
+
+async def load_graph(target: str, resources: AsyncExitStack) -> LoadedGraph:
+    """Load `module:attribute`.
+
+    Args:
+        target: The graph's name.
+        resources: Takes what a context manager factory opens.
+
+    Raises:
+        ConfigurationError: It cannot be had; one sentence says why and what to do.
+    """
+    value = await _made(target, load_attribute(target), resources)
+    if isinstance(value, Pregel):
+        return LoadedGraph(GraphConfig(graph=value, description=""), is_bare=True)
+    if not isinstance(value, GraphConfig):
+        raise ConfigurationError(_wrong_type(target, value))
+    graph = await _made(f"{target}.graph", value.graph, resources)
+    if not isinstance(graph, Pregel):
+        raise ConfigurationError(_wrong_type(f"{target}.graph", graph))
+    return LoadedGraph(dataclasses.replace(value, graph=graph), is_bare=False)
+
+
+async def _made(target: str, value: Any, resources: AsyncExitStack) -> Any:
+    """Return `value`, or what it gives when it is a factory."""
+    if isinstance(value, Pregel | GraphConfig | type) or not callable(value):
+        return value
+    _refuse_parameters(target, value)
+    try:
+        made = value()
+        if inspect.isawaitable(made):
+            made = await made
+        if isinstance(made, Pregel | GraphConfig):
+            return made
+        if isinstance(made, AbstractAsyncContextManager):
+            return await resources.enter_async_context(made)
+        if isinstance(made, AbstractContextManager):
+            return resources.enter_context(made)
+    except Exception as error:
+        msg = f"the factory '{target}' failed: {described(error)}"
+        raise ConfigurationError(msg) from error
+    return made
+
+
+def _refuse_parameters(target: str, factory: Any) -> None:
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):  # a callable without a signature says by itself what it misses
+        return
+    optional = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in optional]
+    if needed:
+        msg = (
+            f"the factory '{target}' takes the parameter '{needed[0]}', but this version hands over no"
+            " resources (they come with interrupts); give it a default or leave it out"
+        )
+        raise ConfigurationError(msg)
+
+
+def _wrong_type(target: str, value: Any) -> str:
+    if isinstance(value, StateGraph):
+        return f"'{target}' is a StateGraph that is not compiled; add .compile()"
+    if inspect.isasyncgen(value) or inspect.isgenerator(value):
+        decorator = "asynccontextmanager" if inspect.isasyncgen(value) else "contextmanager"
+        return f"'{target}' is a generator function; decorate it with @contextlib.{decorator}"
+    kind = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+    return (
+        f"'{target}' is {kind}; it must be a compiled LangGraph graph, a GraphConfig,"
+        " or a function without parameters that returns one of them"
+    )

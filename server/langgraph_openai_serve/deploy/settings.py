@@ -1,0 +1,84 @@
+"""The environment of `lgos serve`, read once into a frozen object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from langgraph_openai_serve.errors import ConfigurationError
+from lgos_contract import environment as names
+
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+PORT_MAX: Final = 65535
+DAY: Final = 86400
+GIBIBYTE: Final = 1024**3
+ANY_HOST: Final = "0.0.0.0"  # noqa: S104 - a pod is reached on its own address
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """What the API process of one model is told."""
+
+    model: str
+    registry_dir: Path
+    revision: str
+    host: str
+    port: int
+    metrics_port: int
+    drain_seconds: int
+    keep_alive_seconds: int
+    sse_keep_alive_seconds: int
+    max_body_bytes: int
+    log_level: str
+
+
+def load_settings(environ: Mapping[str, str] = os.environ) -> ServeSettings:
+    """Read the settings.
+
+    Raises:
+        ConfigurationError: A variable is missing or cannot be used; the message names it and what it may be.
+    """
+    model = environ.get(names.ENV_MODEL, "")
+    if not model:
+        msg = (
+            f"{names.ENV_MODEL} is not set; the operator sets it in a pod, on your machine use"
+            " `lgos dev -f MANIFEST`"
+        )
+        raise ConfigurationError(msg)
+    level = (environ.get(names.ENV_LOG_LEVEL) or "info").lower()
+    if level not in LOG_LEVELS:
+        msg = f"{names.ENV_LOG_LEVEL} is '{level}'; set it to one of {', '.join(LOG_LEVELS)}"
+        raise ConfigurationError(msg)
+    return ServeSettings(
+        model=model,
+        registry_dir=Path(environ.get(names.ENV_REGISTRY_DIR) or names.REGISTRY_DIR),
+        revision=environ.get(names.ENV_REVISION, ""),
+        host=environ.get(names.ENV_HOST) or ANY_HOST,
+        port=_port(environ, names.ENV_PORT, names.API_PORT),
+        metrics_port=_port(environ, names.ENV_METRICS_PORT, names.METRICS_PORT),
+        drain_seconds=_integer(environ, names.ENV_DRAIN_SECONDS, 25, 0, DAY),
+        keep_alive_seconds=_integer(environ, names.ENV_KEEP_ALIVE_SECONDS, 75, 1, DAY),
+        sse_keep_alive_seconds=_integer(environ, names.ENV_SSE_KEEP_ALIVE_SECONDS, 15, 1, DAY),
+        max_body_bytes=_integer(environ, names.ENV_MAX_BODY_BYTES, 32 * 1024**2, 1024, GIBIBYTE),
+        log_level=level,
+    )
+
+
+def termination_log(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return where a process that cannot start leaves its sentence."""
+    return Path(environ.get(names.ENV_TERMINATION_LOG) or names.TERMINATION_LOG)
+
+
+def _port(environ: Mapping[str, str], name: str, default: int) -> int:
+    return _integer(environ, name, default, 1, PORT_MAX)
+
+
+def _integer(environ: Mapping[str, str], name: str, default: int, lowest: int, highest: int) -> int:
+    text = environ.get(name) or str(default)
+    if not (text.isascii() and text.isdigit() and lowest <= int(text) <= highest):
+        msg = f"{name} is '{text}'; set it to a whole number from {lowest} to {highest}"
+        raise ConfigurationError(msg)
+    return int(text)
