@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from typing import Final
 
-from langgraph_openai_serve.deploy.failure import report_failure
 from langgraph_openai_serve.deploy.imports import described
+from langgraph_openai_serve.deploy.process import fast_loop, log_to_stderr, report_failure
 from langgraph_openai_serve.deploy.registry import build_registry, mounted_declaration
 from langgraph_openai_serve.deploy.server import (
     StopSignal,
@@ -59,24 +59,6 @@ def serve(environ: Mapping[str, str] = os.environ) -> int:
         report_failure(PROGRAM, f"unexpected failure: {described(error)}", termination_log(environ))
         return 1
     return 0
-
-
-def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return the loop factory of uvloop, or `None` (asyncio's own) where uvloop is not installed."""
-    try:
-        import uvloop
-    except ModuleNotFoundError:
-        return None
-    return uvloop.new_event_loop
-
-
-def log_to_stderr(level: str) -> None:
-    """Send all logs of the process to standard error."""
-    logging.basicConfig(
-        level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
-    )
-    if level != "debug":
-        logging.getLogger("uvicorn").setLevel(logging.WARNING)
 
 
 async def _serve(settings: ServeSettings) -> None:

@@ -6,16 +6,21 @@ import difflib
 import importlib
 import re
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from langgraph.pregel import Pregel
 
 from langgraph_openai_serve.errors import ConfigurationError
 from langgraph_openai_serve.graph.config import GraphConfig
 from lgos_contract.manifest import GRAPH_PATTERN
+
+_PYTHON_FOLDERS: Final = tuple(
+    {Path(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib")}
+)
 
 
 def load_attribute(target: str) -> Any:
@@ -72,11 +77,16 @@ def _not_found(name: str, error: ModuleNotFoundError) -> str:
 
 def _places() -> str:
     """Return the folders of the module search path that hold a user's own files."""
-    installed = tuple(
-        str(Path(prefix)) for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix}
-    )
-    own = [entry or str(Path.cwd()) for entry in sys.path if not entry.startswith(installed)]
+    own = [str(Path(entry).absolute()) for entry in sys.path if not is_installed(Path(entry))]
     return ", ".join(dict.fromkeys(own)) or "no folder"
+
+
+def is_installed(path: Path) -> bool:
+    """Whether a file or folder belongs to Python or to an installed package, and so is nobody's working copy."""
+    absolute = path.absolute()
+    if {"site-packages", "dist-packages"} & set(absolute.parts) or absolute.suffix == ".zip":
+        return True
+    return any(absolute.is_relative_to(folder) for folder in _PYTHON_FOLDERS)
 
 
 def _suggestion(module: ModuleType, attribute: str) -> str:

@@ -1,12 +1,11 @@
-"""Where a program that cannot start leaves its one sentence: standard error and the container's termination log.
-
-The kubelet copies the termination log into the pod's status; the operator puts it into a condition.
-"""
+"""What every serving process has besides its server: an event loop, a log, and a last sentence when it cannot start."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +15,28 @@ TERMINATION_LOG_BYTES: Final = 4096
 """The kubelet reads no more."""
 
 
+def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return the loop factory of uvloop, or `None` (asyncio's own) where uvloop is not installed."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return None
+    return uvloop.new_event_loop
+
+
+def log_to_stderr(level: str) -> None:
+    """Send all logs of the process to standard error."""
+    logging.basicConfig(
+        level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
+    )
+    if level != "debug":
+        logging.getLogger("uvicorn").setLevel(logging.WARNING)
+
+
 def report_failure(program: str, sentence: str, termination_log: Path) -> None:
     """Tell people and the kubelet why the program cannot start.
+
+    The kubelet copies the termination log into the pod's status; the operator puts it into a condition.
 
     Args:
         program: The command, such as `lgos serve`.
