@@ -1,0 +1,237 @@
+"""The gateway's HTTP surface: routes, error envelope, counts.
+
+    GET  /v1/models                  all models, kept as bytes
+    GET  /v1/models/{model}          passed to the model's API
+    POST /v1/chat/completions        passed on by `model` of the body
+    POST /v1/responses               passed on by `model` of the body
+    GET  /v1/responses/{id}          404: no Response is kept anywhere yet
+    POST /v1/responses/{id}/cancel   404
+    GET  /healthz, /readyz           for the kubelet
+
+A trailing slash makes no difference: a redirect would drop body and credentials in many clients. There is no router
+and no middleware; a request is one dictionary look-up away from its handler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, unquote
+
+from aiohttp import web
+from yarl import URL
+
+from lgos_contract.environment import HEALTH_PATH, READY_PATH
+from lgos_gateway import errors, headers
+from lgos_gateway.catalog import Catalog, Route
+from lgos_gateway.errors import Refusal
+from lgos_gateway.metrics import CLIENT_LEFT, OTHER, Metrics
+from lgos_gateway.proxy import ModelBrokeOff, Proxy, abort
+
+logger = logging.getLogger(__name__)
+
+MODELS: Final = "/v1/models"
+CHAT: Final = "/v1/chat/completions"
+RESPONSES: Final = "/v1/responses"
+
+Handler = Callable[[web.BaseRequest, "Exchange"], Awaitable[web.StreamResponse]]
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What is known of one request while it is answered."""
+
+    path: str
+    identity: str
+    model: str | None = None
+    """The label of the metrics, once the request named a model."""
+
+
+class Gateway:
+    """The handler of all requests, for `aiohttp.web.Server`.
+
+    Args:
+        catalog: The models.
+        proxy: Passes requests on.
+        metrics: Counts answers.
+        max_body_bytes: Larger request bodies are refused.
+        ready: Says what keeps the gateway from taking requests; empty when nothing does.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        proxy: Proxy,
+        metrics: Metrics,
+        *,
+        max_body_bytes: int,
+        ready: Callable[[], str],
+    ) -> None:
+        self.open_requests = 0
+        self.is_draining = False
+        self._idle = asyncio.Event()
+        self._catalog = catalog
+        self._proxy = proxy
+        self._metrics = metrics
+        self._max_body_bytes = max_body_bytes
+        self._ready = ready
+        self._routes: dict[str, tuple[str, Handler]] = {
+            MODELS: ("GET", self._list_models),
+            CHAT: ("POST", self._chat),
+            RESPONSES: ("POST", self._responses),
+            HEALTH_PATH: ("GET", self._healthz),
+            READY_PATH: ("GET", self._readyz),
+        }
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request."""
+        exchange = Exchange(_path(request), headers.request_id(request.headers))
+        self.open_requests += 1
+        code = CLIENT_LEFT
+        try:
+            answer = await self._answer(request, exchange)
+            code = answer.status
+        except ModelBrokeOff as error:
+            logger.warning("%s (request %s)", error, exchange.identity)
+            code = 502
+            abort(request)
+            # The server wants an answer; it cannot send this one, the connection is gone.
+            answer = web.Response(status=code)
+        except ConnectionError:
+            # The client left while it was written to; the server finds out by itself.
+            answer = web.Response(status=code)
+        finally:
+            self._finished(exchange, code)
+        if not answer.prepared:
+            answer.headers["Server"] = headers.SERVER
+            answer.headers[headers.REQUEST_ID] = exchange.identity
+            if self.is_draining:
+                answer.force_close()
+        return answer
+
+    async def idle(self) -> None:
+        """Wait until no request is open."""
+        while self.open_requests:
+            self._idle.clear()
+            await self._idle.wait()
+
+    async def _answer(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
+        try:
+            return await self._handler(request, exchange.path)(request, exchange)
+        except Refusal as refusal:
+            return _refused(refusal)
+        except (ModelBrokeOff, ConnectionError):
+            raise
+        except Exception:
+            # A defect: the caller gets an envelope, the log the whole of it.
+            logger.exception("%s %s (request %s)", request.method, exchange.path, exchange.identity)
+            return _refused(errors.gateway_failed())
+
+    def _finished(self, exchange: Exchange, code: int) -> None:
+        self.open_requests -= 1
+        if not self.open_requests:
+            self._idle.set()
+        if exchange.model is not None:
+            self._metrics.answered(exchange.model, code)
+
+    def _handler(self, request: web.BaseRequest, path: str) -> Handler:
+        allowed, handler = self._routes.get(path) or self._inner(request.method, path)
+        if request.method == allowed or (request.method == "HEAD" and allowed == "GET"):
+            return handler
+        raise errors.wrong_method(request.method, path, allowed)
+
+    def _inner(self, method: str, path: str) -> tuple[str, Handler]:
+        """Find the handler of a path that carries a name."""
+        if path.startswith(MODELS + "/"):
+            return "GET", self._show_model
+        if path.startswith(RESPONSES + "/"):
+            rest = path[len(RESPONSES) + 1 :]
+            if "/" not in rest:
+                return "GET", self._response
+            if rest.count("/") == 1 and rest.endswith("/cancel"):
+                return "POST", self._response
+        raise errors.unknown_path(method, path)
+
+    async def _healthz(self, _request: web.BaseRequest, _exchange: Exchange) -> web.StreamResponse:
+        return web.Response(text="ok")
+
+    async def _readyz(self, _request: web.BaseRequest, _exchange: Exchange) -> web.StreamResponse:
+        problem = self._ready()
+        return web.Response(text=problem or "ok", status=503 if problem else 200)
+
+    async def _list_models(
+        self, _request: web.BaseRequest, _exchange: Exchange
+    ) -> web.StreamResponse:
+        return web.Response(body=self._catalog.listing, content_type="application/json")
+
+    async def _show_model(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
+        model = unquote(exchange.path[len(MODELS) + 1 :])
+        route = self._route(model, exchange)
+        url = URL(f"{route.base}/models/{quote(model)}", encoded=True)
+        return await self._proxy.forward(request, model, url, identity=exchange.identity)
+
+    async def _chat(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
+        body = await self._read(request)
+        route = self._route(errors.parse_model(body), exchange)
+        return await self._proxy.forward(
+            request, route.model, route.chat, body=body, identity=exchange.identity
+        )
+
+    async def _responses(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
+        body = await self._read(request)
+        route = self._route(errors.parse_model(body), exchange)
+        return await self._proxy.forward(
+            request, route.model, route.responses, body=body, identity=exchange.identity
+        )
+
+    async def _response(self, _request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
+        raise errors.response_not_found(unquote(exchange.path.split("/")[3]))
+
+    def _route(self, model: str, exchange: Exchange) -> Route:
+        route = self._catalog.route(model)
+        exchange.model = OTHER if route is None else model
+        if route is None:
+            raise errors.model_not_found(model)
+        return route
+
+    async def _read(self, request: web.BaseRequest) -> bytes | bytearray:
+        """Read the request body, but never more than the limit and one chunk.
+
+        Raises:
+            Refusal: The body is too large, or compressed.
+        """
+        encoding = request.headers.get("Content-Encoding", "identity")
+        if encoding.lower() != "identity":
+            raise errors.encoded_body(encoding)
+        limit = self._max_body_bytes
+        length = request.content_length
+        if length is not None and length > limit:
+            raise errors.body_too_large(limit)
+        body = bytearray()
+        async for chunk in request.content.iter_any():
+            if not body and len(chunk) == length:
+                return chunk
+            body += chunk
+            if len(body) > limit:
+                raise errors.body_too_large(limit)
+        return body
+
+
+def _path(request: web.BaseRequest) -> str:
+    """Return the path as it was sent, without query and trailing slash."""
+    path = request.raw_path.partition("?")[0]
+    if not path.startswith("/"):
+        path = request.rel_url.raw_path
+    return path.rstrip("/") or "/"
+
+
+def _refused(refusal: Refusal) -> web.Response:
+    return web.Response(
+        status=refusal.status,
+        body=refusal.body(),
+        content_type="application/json",
+        headers=refusal.headers,
+    )

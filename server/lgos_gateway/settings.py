@@ -1,0 +1,97 @@
+"""What an installation decides: the gateway's environment, read once at start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from lgos_contract.environment import (
+    ENV_DRAIN_SECONDS,
+    ENV_HOST,
+    ENV_KEEP_ALIVE_SECONDS,
+    ENV_LOG_LEVEL,
+    ENV_MAX_BODY_BYTES,
+    ENV_METRICS_PORT,
+    ENV_PORT,
+    METRICS_PORT,
+)
+
+ENV_WATCH_NAMESPACES: Final = "LGOS_WATCH_NAMESPACES"
+"""Namespaces whose models are served, separated by commas; empty means all."""
+ENV_SHUTDOWN_DELAY_SECONDS: Final = "LGOS_SHUTDOWN_DELAY_SECONDS"
+"""Seconds after SIGTERM that new connections are still taken, because some clients do not know yet."""
+ENV_CONNECT_TIMEOUT_SECONDS: Final = "LGOS_UPSTREAM_CONNECT_TIMEOUT_SECONDS"
+"""Seconds to wait for a connection to a model."""
+ENV_READ_TIMEOUT_SECONDS: Final = "LGOS_UPSTREAM_READ_TIMEOUT_SECONDS"
+"""Seconds that a model may be silent; its streams carry a comment every 15 s."""
+
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+class SettingsError(Exception):
+    """The environment holds a value that the gateway cannot use; the message names the variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The gateway's settings."""
+
+    host: str = "0.0.0.0"  # noqa: S104 - a pod listens on all its addresses
+    port: int = 8080
+    metrics_port: int = METRICS_PORT
+    watch_namespaces: tuple[str, ...] = ()
+    """Empty means all namespaces."""
+    log_level: str = "info"
+    max_body_bytes: int = 32 * 1024 * 1024
+    connect_timeout_seconds: float = 2.0
+    read_timeout_seconds: float = 300.0
+    keep_alive_seconds: float = 75.0
+    """Idle seconds after which a client's connection is closed; longer than what load balancers keep theirs."""
+    shutdown_delay_seconds: float = 3.0
+    drain_seconds: float = 25.0
+    """Seconds that open requests may take once no new connection is taken."""
+
+
+def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings.
+
+    Raises:
+        SettingsError: A value cannot be used; the message names the variable and what it may be.
+    """
+    defaults = Settings()
+    level = (environ.get(ENV_LOG_LEVEL) or defaults.log_level).lower()
+    if level not in LOG_LEVELS:
+        msg = f"{ENV_LOG_LEVEL} is '{level}'; set it to one of {', '.join(LOG_LEVELS)}"
+        raise SettingsError(msg)
+    namespaces = environ.get(ENV_WATCH_NAMESPACES, "")
+
+    def number(name: str, default: float, *, lowest: int = 1, highest: int = 86400) -> int:
+        return _integer(environ, name, int(default), lowest, highest)
+
+    return Settings(
+        host=environ.get(ENV_HOST) or defaults.host,
+        port=number(ENV_PORT, defaults.port, highest=65535),
+        metrics_port=number(ENV_METRICS_PORT, defaults.metrics_port, highest=65535),
+        watch_namespaces=tuple(sorted({part.strip() for part in namespaces.split(",")} - {""})),
+        log_level=level,
+        max_body_bytes=number(ENV_MAX_BODY_BYTES, defaults.max_body_bytes, highest=2**31),
+        connect_timeout_seconds=number(
+            ENV_CONNECT_TIMEOUT_SECONDS, defaults.connect_timeout_seconds
+        ),
+        read_timeout_seconds=number(ENV_READ_TIMEOUT_SECONDS, defaults.read_timeout_seconds),
+        keep_alive_seconds=number(ENV_KEEP_ALIVE_SECONDS, defaults.keep_alive_seconds),
+        shutdown_delay_seconds=number(
+            ENV_SHUTDOWN_DELAY_SECONDS, defaults.shutdown_delay_seconds, lowest=0
+        ),
+        drain_seconds=number(ENV_DRAIN_SECONDS, defaults.drain_seconds, lowest=0),
+    )
+
+
+def _integer(environ: Mapping[str, str], name: str, default: int, lowest: int, highest: int) -> int:
+    text = environ.get(name) or str(default)
+    if not text.isascii() or not text.isdigit() or not lowest <= int(text) <= highest:
+        msg = f"{name} is '{text}'; set it to a whole number from {lowest} to {highest}"
+        raise SettingsError(msg)
+    return int(text)
