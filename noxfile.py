@@ -131,3 +131,5 @@ def docs(session: nox.Session) -> None:
 def generate(session: nox.Session) -> None:
     """Write the generated files anew; `--check` after `--` only compares."""
     session.run("python", "tests/house/snippets.py", "--write")
+    session.run("python", "tests/house/chart_crd.py", "--write")
+    session.run("python", "tests/house/values_reference.py", "--write")
