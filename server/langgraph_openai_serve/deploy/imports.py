@@ -19,7 +19,7 @@ from langgraph_openai_serve.graph.config import GraphConfig
 from lgos_contract.manifest import GRAPH_PATTERN
 
 _PYTHON_FOLDERS: Final = tuple(
-    {Path(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib")}
+    {Path(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib", "scripts")}
 )
 
 
@@ -103,8 +103,9 @@ def _suggestion(module: ModuleType, attribute: str) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Return an error's type, first line and the line of code that raised it."""
+    """Return an error's type, the first line of its text, and the line of the user's code that led to it."""
     text = str(error).strip().partition("\n")[0]
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    own = [frame for frame in frames if not is_installed(Path(frame.filename))]
+    place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
     return f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"

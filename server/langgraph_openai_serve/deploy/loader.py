@@ -66,6 +66,9 @@ async def _made(target: str, value: Any, resources: AsyncExitStack) -> Any:
             return await resources.enter_async_context(made)
         if isinstance(made, AbstractContextManager):
             return resources.enter_context(made)
+    except ConfigurationError as error:
+        msg = f"the factory '{target}' cannot make a graph: {error.message}"
+        raise ConfigurationError(msg) from error
     except Exception as error:
         msg = f"the factory '{target}' failed: {described(error)}"
         raise ConfigurationError(msg) from error
@@ -93,7 +96,11 @@ def _wrong_type(target: str, value: Any) -> str:
     if inspect.isasyncgen(value) or inspect.isgenerator(value):
         decorator = "asynccontextmanager" if inspect.isasyncgen(value) else "contextmanager"
         return f"'{target}' is a generator function; decorate it with @contextlib.{decorator}"
-    kind = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+    kind = (
+        f"the class {value.__name__}"
+        if isinstance(value, type)
+        else f"of type {type(value).__name__}"
+    )
     return (
         f"'{target}' is {kind}; it must be a compiled LangGraph graph, a GraphConfig,"
         " or a function without parameters that returns one of them"
