@@ -1,0 +1,92 @@
+"""The golden transcripts: which requests they answer, and how to write them anew.
+
+`PYTHONPATH=tests .venv/bin/python -m support.transcripts` writes `tests/contract/openai_sdk/transcripts/*.sse` from the
+application as it is; read the difference before committing it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final
+
+from langgraph_openai_serve import LanggraphOpenaiServe
+from support.graphs import Probe, registry
+from support.mint import counting_mint
+from support.serving import in_process
+
+FOLDER: Final = Path(__file__).parents[1] / "contract" / "openai_sdk" / "transcripts"
+WEATHER: Final = {
+    "name": "get_weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+}
+CLOCK: Final = {"name": "get_time", "parameters": {"type": "object"}}
+FLAT: Final = [{"type": "function", **WEATHER}, {"type": "function", **CLOCK}]
+NESTED: Final = [
+    {"type": "function", "function": WEATHER},
+    {"type": "function", "function": CLOCK},
+]
+GRAPHS: Final = {
+    "text": "two_tokens",
+    "usage": "two_tokens",
+    "two-calls": "two_calls",
+    "text-then-call": "text_then_call",
+    "cut-call": "cut_call",
+    "refusal": "refuses",
+    "refusal-after-text": "refuses_after_text",
+    "length": "length_stop",
+    "content-filter": "filtered",
+    "status": "status",
+    "failure": "fails_after_two",
+    "failure-at-once": "fails_at_once",
+    "empty": "empty",
+}
+
+
+def request(name: str) -> tuple[str, dict[str, Any]]:
+    """Return path and body of a transcript's request."""
+    api, _, scenario = name.partition("-")
+    body: dict[str, Any] = {"model": GRAPHS[scenario], "stream": True}
+    calls = "call" in scenario
+    if api == "responses":
+        body["input"] = "hi"
+        if calls:
+            body["tools"] = FLAT
+        return "/responses", body
+    body["messages"] = [{"role": "user", "content": "hi"}]
+    if calls:
+        body["tools"] = NESTED
+    if scenario == "usage":
+        body["stream_options"] = {"include_usage": True}
+    return "/chat/completions", body
+
+
+def names() -> list[str]:
+    """All transcripts."""
+    return [
+        f"{api}-{scenario}"
+        for api in ("chat", "responses")
+        for scenario in GRAPHS
+        if (api, scenario) != ("responses", "usage")
+    ]
+
+
+async def record(name: str) -> bytes:
+    """Return what the application answers."""
+    path, body = request(name)
+    server = LanggraphOpenaiServe(registry(Probe()), mint=counting_mint()).bind_openai_api()
+    async with in_process(server.app) as client:
+        answer = await client.post(path, json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+def main() -> None:
+    """Write all transcripts."""
+    FOLDER.mkdir(exist_ok=True)
+    for name in names():
+        (FOLDER / f"{name}.sse").write_bytes(asyncio.run(record(name)))
+
+
+if __name__ == "__main__":
+    main()
