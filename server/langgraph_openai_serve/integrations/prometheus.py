@@ -21,6 +21,7 @@ import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
 
@@ -66,6 +67,15 @@ COUNTED_FIELDS: Final = frozenset(
 )
 """Names that the metric of ignored fields tells apart; a caller cannot add to them."""
 SERVED_MODES: Final = (Mode.SYNC, Mode.STREAM)
+
+
+@dataclass(frozen=True, slots=True)
+class _Meters:
+    created: Counter
+    in_progress: Gauge
+    finished: dict[RunStatus, Counter]
+    duration: dict[RunStatus, Histogram]
+    first_output: Histogram
 
 
 class PrometheusObserver:
@@ -119,6 +129,7 @@ class PrometheusObserver:
             "lgos_draining", "1 from SIGTERM until the process has ended.", registry=registry
         )
         self._models = frozenset(models)
+        self._children: dict[RunInfo, _Meters] = {}
         for model in self._models:
             self._create_children(model)
         _build_info(registry)
@@ -130,36 +141,50 @@ class PrometheusObserver:
 
     def run_created(self, run: RunInfo) -> None:
         """Count an accepted run."""
-        model = self._label(run)
-        self._created.labels(model, run.api, run.mode).inc()
-        self._in_progress.labels(model, run.mode).inc()
+        meters = self._meters(run)
+        meters.created.inc()
+        meters.in_progress.inc()
 
     def first_output(self, run: RunInfo, seconds: float) -> None:
         """Observe the wait for the first output."""
-        self._first_output.labels(self._label(run), run.mode).observe(seconds)
+        self._meters(run).first_output.observe(seconds)
 
     def run_ended(self, run: RunInfo, status: RunStatus, seconds: float) -> None:
         """Count a finished run and observe its duration."""
-        model = self._label(run)
-        self._in_progress.labels(model, run.mode).dec()
-        self._finished.labels(model, run.api, run.mode, status).inc()
-        self._duration.labels(model, run.mode, _coarse(status)).observe(seconds)
+        meters = self._meters(run)
+        meters.in_progress.dec()
+        meters.finished[status].inc()
+        meters.duration[status].observe(seconds)
 
     def drain_started(self) -> None:
         """Show that the process takes no more work."""
         self._draining.set(1)
 
-    def _label(self, run: RunInfo) -> str:
-        return run.model if run.model in self._models else OTHER
+    def _meters(self, run: RunInfo) -> _Meters:
+        """Return the children of a run; looking labels up costs more than counting."""
+        meters = self._children.get(run)
+        if meters is None:
+            model = run.model if run.model in self._models else OTHER
+            meters = self._children[run] = self._labelled(RunInfo(model, run.api, run.mode))
+        return meters
+
+    def _labelled(self, run: RunInfo) -> _Meters:
+        labels = (run.model, run.api, run.mode)
+        return _Meters(
+            created=self._created.labels(*labels),
+            in_progress=self._in_progress.labels(run.model, run.mode),
+            finished={status: self._finished.labels(*labels, status) for status in RunStatus},
+            duration={
+                status: self._duration.labels(run.model, run.mode, _coarse(status))
+                for status in RunStatus
+            },
+            first_output=self._first_output.labels(run.model, run.mode),
+        )
 
     def _create_children(self, model: str) -> None:
         for mode in SERVED_MODES:
-            self._in_progress.labels(model, mode)
             for api in Api:
-                self._created.labels(model, api, mode)
-                for status in RunStatus:
-                    self._finished.labels(model, api, mode, status)
-        self._first_output.labels(model, Mode.STREAM)
+                self._meters(RunInfo(model, api, mode))
 
 
 def _top_level(path: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -18,7 +18,7 @@ from langgraph_openai_serve.wire.errors import clean
 
 
 def _new_id(prefix: str) -> str:
-    return f"{prefix}{uuid.uuid4().hex}"
+    return f"{prefix}{os.urandom(16).hex()}"
 
 
 def _now() -> int:

@@ -59,10 +59,10 @@ async def prepare(model: RegisteredModel, request: GraphRequest, settings: Any) 
 
 def runnable_config(model: RegisteredModel, request: GraphRequest) -> RunnableConfig:
     """Return LangGraph's config of one run; `conversation_id` becomes the session that Langfuse recognises."""
-    metadata: dict[str, Any] = {"lgos_model": model.id, "lgos_request_id": request.request_id}
+    # LangGraph copies metadata into every step of a run, so there is only what somebody asked for.
+    config: RunnableConfig = {"run_name": f"lgos:{model.id}"}
     if request.conversation_id is not None:
-        metadata["langfuse_session_id"] = request.conversation_id
-    config: RunnableConfig = {"run_name": f"lgos:{model.id}", "metadata": metadata}
+        config["metadata"] = {"langfuse_session_id": request.conversation_id}
     if model.graph.checkpointer:
         # A graph with a checkpointer of its own needs a thread; nothing of an ordinary request is kept.
         config["configurable"] = {"thread_id": uuid.uuid4().hex}

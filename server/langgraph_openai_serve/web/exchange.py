@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
@@ -23,12 +23,12 @@ from langgraph_openai_serve.web.requests import OpenRequests
 from langgraph_openai_serve.web.sse import EventStream
 from langgraph_openai_serve.web.transport import (
     REQUEST_ID,
+    CancelledOnDisconnect,
     ClientGone,
     Headers,
     Receive,
     Scope,
     Send,
-    cancelled_on_disconnect,
     header,
     read_body,
     send_error,
@@ -78,23 +78,23 @@ class ExchangeEndpoint:
         """Answer one request."""
         request_id = _request_id(scope)
         answer = _Answer(send, [(REQUEST_ID, request_id.encode("latin-1"))])
-        with self._requests.entered():
-            try:
-                await self._run(scope, receive, answer, request_id)
-            except ClientGone:
-                logger.info("client left: request_id=%s", request_id)
-            except asyncio.CancelledError:
-                if not self._requests.draining:
-                    raise
-                _uncancel()
-                await answer.error(RunCancelled("the server stopped"))
-            except LgosError as error:
-                await answer.error(error)
-            except (
-                Exception
-            ):  # whatever a host's scope function or a bug raises: the caller gets an envelope
-                logger.exception("request failed: request_id=%s", request_id)
-                await answer.error(RunError("the request failed"))
+        task = self._requests.enter()
+        try:
+            await self._run(scope, receive, answer, request_id)
+        except ClientGone:
+            logger.info("client left: request_id=%s", request_id)
+        except asyncio.CancelledError:
+            if not self._requests.draining:
+                raise
+            _uncancel()
+            await answer.error(RunCancelled("the server stopped"))
+        except LgosError as error:
+            await answer.error(error)
+        except Exception:  # a host's scope function or a bug: the caller still gets an envelope
+            logger.exception("request failed: request_id=%s", request_id)
+            await answer.error(RunError("the request failed"))
+        finally:
+            self._requests.leave(task)
 
     async def _run(self, scope: Scope, receive: Receive, answer: _Answer, request_id: str) -> None:
         raw = await read_body(scope, receive, self._limits.body_bytes)
@@ -105,7 +105,7 @@ class ExchangeEndpoint:
             answer.note_ignored(exchange.ignored)
             self._registry.observer.fields_ignored(exchange.model.id, exchange.ignored)
         async with (
-            cancelled_on_disconnect(receive),
+            CancelledOnDisconnect(receive),
             open_run(self._registry, exchange.model, exchange.request, mode=mode) as run,
         ):
             if exchange.stream:
@@ -175,4 +175,4 @@ def _request_id(scope: Scope) -> str:
     given = header(scope, REQUEST_ID)
     if given and len(given) <= REQUEST_ID_MAX and given.isprintable():
         return given
-    return uuid.uuid4().hex
+    return os.urandom(16).hex()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 
 class OpenRequests:
@@ -15,26 +13,24 @@ class OpenRequests:
         """Whether the server is on its way out: not ready, but still answering."""
         self._tasks: set[asyncio.Task[object]] = set()
         self._idle = asyncio.Event()
-        self._idle.set()
 
     def __len__(self) -> int:
         return len(self._tasks)
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Count the current task as a request in progress."""
+    def enter(self) -> asyncio.Task[object]:
+        """Count the current task as a request in progress, until `leave`."""
         task = asyncio.current_task()
         if task is None:
             msg = "a request needs a task"
             raise RuntimeError(msg)
         self._tasks.add(task)
-        self._idle.clear()
-        try:
-            yield
-        finally:
-            self._tasks.discard(task)
-            if not self._tasks:
-                self._idle.set()
+        return task
+
+    def leave(self, task: asyncio.Task[object]) -> None:
+        """The request of `task` is over."""
+        self._tasks.discard(task)
+        if self.draining and not self._tasks:
+            self._idle.set()
 
     async def drain(self, timeout_seconds: float, *, grace_seconds: float = 5.0) -> bool:
         """Wait for the requests in progress; cancel those that are left, and wait for their last words.
@@ -43,6 +39,9 @@ class OpenRequests:
             Whether all of them ended by themselves.
         """
         self.draining = True
+        if not self._tasks:
+            return True
+        self._idle.clear()
         if await self._ended_within(timeout_seconds):
             return True
         for task in tuple(self._tasks):

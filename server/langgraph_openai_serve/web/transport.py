@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, MutableMapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final
 
 from langgraph_openai_serve.errors import LgosError, RequestTooLarge
@@ -19,6 +18,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 JSON_TYPE: Final = (b"content-type", b"application/json")
 REQUEST_ID: Final = b"x-request-id"
+WATCH_AFTER_SECONDS: Final = 0.05
 
 
 class ClientGone(Exception):
@@ -73,33 +73,44 @@ async def send_error(send: Send, error: LgosError, *, headers: Headers = ()) -> 
     await send_json(send, error_envelope(error), status=status_of(error), headers=headers)
 
 
-@asynccontextmanager
-async def cancelled_on_disconnect(receive: Receive) -> AsyncGenerator[None, None]:
-    """Cancel the block when the client leaves.
+class CancelledOnDisconnect:
+    """An asynchronous context that cancels its block when the client leaves.
+
+    Nobody listens for the first `WATCH_AFTER_SECONDS`: most requests are answered by then, and a task for each of them
+    would cost more than it saves. ASGI keeps the disconnect for the first `receive` that asks.
 
     Raises:
         ClientGone: The client left; the block's own clean-up is done.
     """
-    task = asyncio.current_task()
-    if task is None:
-        msg = "cancelled_on_disconnect needs a task"
-        raise RuntimeError(msg)
-    gone = False
 
-    async def watch() -> None:
-        nonlocal gone
-        while (await receive())["type"] != "http.disconnect":
+    __slots__ = ("_gone", "_receive", "_task", "_timer", "_watcher")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._gone = False
+        self._watcher: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.current_task()
+        self._timer = asyncio.get_running_loop().call_later(WATCH_AFTER_SECONDS, self._listen)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, _error: object, _traceback: object
+    ) -> None:
+        self._timer.cancel()
+        if self._watcher is not None:
+            self._watcher.cancel()
+        if self._gone and kind is asyncio.CancelledError:
+            if self._task is not None:
+                self._task.uncancel()
+            raise ClientGone from None
+
+    def _listen(self) -> None:
+        self._watcher = asyncio.get_running_loop().create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
             pass
-        gone = True
-        task.cancel()
-
-    watcher = asyncio.get_running_loop().create_task(watch())
-    try:
-        yield
-    except asyncio.CancelledError:
-        if not gone:
-            raise
-        task.uncancel()
-        raise ClientGone from None
-    finally:
-        watcher.cancel()
+        self._gone = True
+        if self._task is not None:
+            self._task.cancel()
