@@ -211,12 +211,15 @@ class Gateway:
         if length is not None and length > limit:
             raise errors.body_too_large(limit)
         body = bytearray()
-        async for chunk in request.content.iter_any():
-            if not body and len(chunk) == length:
-                return chunk
-            body += chunk
-            if len(body) > limit:
-                raise errors.body_too_large(limit)
+        try:
+            async for chunk in request.content.iter_any():
+                if not body and len(chunk) == length:
+                    return chunk
+                body += chunk
+                if len(body) > limit:
+                    raise errors.body_too_large(limit)
+        except web.RequestPayloadError as error:
+            raise errors.unreadable_body(error) from error
         return body
 
 

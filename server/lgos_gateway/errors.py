@@ -87,6 +87,13 @@ def encoded_body(encoding: str) -> Refusal:
     return Refusal(415, message, code="unsupported_content_encoding")
 
 
+def unreadable_body(error: Exception) -> Refusal:
+    """The request body breaks HTTP's rules, so its end cannot be found."""
+    reason = " ".join(str(error).split())[:160]
+    message = f"The request body could not be read: {reason or 'bad chunk'}."
+    return Refusal(400, message, headers={"Connection": "close"})
+
+
 def model_unavailable(model: str) -> Refusal:
     """No pod of the model takes a connection."""
     return Refusal(

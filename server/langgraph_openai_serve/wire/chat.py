@@ -101,6 +101,7 @@ class CalledFunction(Strict):
 
     name: FunctionName
     arguments: str
+    parsed_arguments: Unsupported = None
 
 
 class ToolCall(Strict):
