@@ -33,7 +33,7 @@ class Rollout:
     @property
     def is_available(self) -> bool:
         """Whether the API answers, be it by pods of an old revision. Scaled to 0 on purpose counts."""
-        return self.is_observed and (self.available > 0 or self.wanted == 0)
+        return self.available > 0 or (self.is_observed and self.wanted == 0)
 
     @property
     def is_complete(self) -> bool:

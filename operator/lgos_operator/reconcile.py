@@ -58,6 +58,8 @@ REFUSED_RETRY_SECONDS: Final = 30.0
 """How often an apply that was refused is tried again: a quota or policy changes without an event."""
 COUNTS_SECONDS: Final = 2.0
 """Least time between two writes of one status that differ in pod counts only."""
+OBSERVE_SECONDS: Final = 2.0
+"""How long the Deployment controller may take to see a new generation before the status tells of it."""
 LEFTOVER_RETRY_SECONDS: Final = 1.0
 """How often to look whether the garbage collector has deleted what a namesake left."""
 
@@ -133,6 +135,7 @@ class Reconciler:
         self._now = now
         self._clock = clock
         self._reported: dict[Key, float] = {}
+        self._unobserved: dict[Key, tuple[int, float]] = {}
 
     async def reconcile(self, key: Key) -> Result:
         """Bring one LanggraphModel's objects, registry entry and status to what they should be."""
@@ -142,6 +145,7 @@ class Reconciler:
             self._registry.forget(key)
             self._pods.forget(key)
             self._reported.pop(key, None)
+            self._unobserved.pop(key, None)
             return Result.NOOP
         try:
             model = read_model(obj)
@@ -188,7 +192,8 @@ class Reconciler:
             self._again(key, LEFTOVER_RETRY_SECONDS)
             return Result.WAITING
         is_live = self._registry.has(key, dump_entry(entry))
-        if refusal is None and not is_live and self._registry.problem(key) is None:
+        waits_for_registry = not is_live and self._registry.problem(key) is None
+        if refusal is None and (waits_for_registry or self._awaits_controller(key, obj)):
             return Result.WAITING
         seen = await self._observe(key, obj, entry, refusal)
         wrote = await self._report(key, obj, seen) or wrote
@@ -255,6 +260,22 @@ class Reconciler:
         if _is_leftover(existing, obj):
             raise LeftoverError
         raise RefusedError(checks.name_taken(kind, key[1]))
+
+    def _awaits_controller(self, key: Key, obj: Object) -> bool:
+        """Give the Deployment controller a moment to see a new generation: foreign annotations make one, too."""
+        deployment = self._owned(obj, "Deployment", names.api_name(key[1]))
+        if deployment is None or checks.read_rollout(deployment).is_observed:
+            self._unobserved.pop(key, None)
+            return False
+        generation = generation_of(deployment)
+        known, since = self._unobserved.get(key, (0, 0.0))
+        if known != generation:
+            since = self._clock()
+            self._unobserved[key] = (generation, since)
+        wait = since + OBSERVE_SECONDS - self._clock()
+        if wait > 0:
+            self._again(key, wait)
+        return wait > 0
 
     async def _observe(
         self, key: Key, obj: Object, entry: RegistryEntry, refusal: Verdict | None
