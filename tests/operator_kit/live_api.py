@@ -141,7 +141,14 @@ def ready_status() -> Object:
 
 def container_status(**state: Any) -> Object:
     """Return a pod status whose container is in `state`, as a kubelet reports it."""
-    container = {"name": "api", "image": "x", "imageID": "", "ready": False, "restartCount": 0, **state}
+    container = {
+        "name": "api",
+        "image": "x",
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        **state,
+    }
     return {"containerStatuses": [container]}
 
 

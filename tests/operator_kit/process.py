@@ -16,7 +16,9 @@ from pathlib import Path
 from operator_kit.live_api import eventually
 
 WRITING = ("POST", "PUT", "PATCH", "DELETE")
-_SAMPLE = re.compile(r'lgos_operator_api_requests_total\{code="(\d+)",resource="([^"]+)",verb="(\w+)"\} (\S+)')
+_SAMPLE = re.compile(
+    r'lgos_operator_api_requests_total\{code="(\d+)",resource="([^"]+)",verb="(\w+)"\} (\S+)'
+)
 
 
 class OperatorProcess:
@@ -36,17 +38,21 @@ class OperatorProcess:
         }
 
     async def start(self) -> None:
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "lgos_operator"], env=self._environ, stdout=log, stderr=log
-            )
+        self._process = await asyncio.to_thread(self._spawn)
 
         async def ready() -> bool | None:
             assert self._process is not None
             assert self._process.poll() is None, self.log.read_text()
-            return (await asyncio.to_thread(self.fetch, self.health_port, "/readyz"))[0] == 200 or None
+            return (await asyncio.to_thread(self.fetch, self.health_port, "/readyz"))[
+                0
+            ] == 200 or None
 
         await eventually(ready, within=30, otherwise=self.tell)
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            command = [sys.executable, "-m", "lgos_operator"]
+            return subprocess.Popen(command, env=self._environ, stdout=log, stderr=log)
 
     async def stop(self) -> tuple[int, float]:
         """Send SIGTERM and return the exit code and the seconds that it took."""

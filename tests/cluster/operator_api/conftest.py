@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from operator_kit.live_api import LiveApi, eventually
-from operator_kit.process import OperatorProcess
 
 from lgos_kube.client import KubeClient
 from lgos_kube.config import KubeConfig, load_config
 from lgos_kube.errors import KubeError
+from operator_kit.live_api import LiveApi, eventually
+from operator_kit.process import OperatorProcess
 
 ROOT = Path(__file__).parents[3]
 CRD = ROOT / "crds" / "langgraphmodels.lgos.dev.yaml"
@@ -68,9 +68,7 @@ async def api(config: KubeConfig) -> AsyncIterator[LiveApi]:
 
 
 @pytest.fixture
-def start_operator(
-    kubeconfig_api: Path, api: LiveApi, tmp_path: Path
-) -> Iterator[StartOperator]:
+def start_operator(kubeconfig_api: Path, api: LiveApi, tmp_path: Path) -> Iterator[StartOperator]:
     """Make operator processes for the test's namespace; what is left of them is killed at the end."""
     made: list[OperatorProcess] = []
 

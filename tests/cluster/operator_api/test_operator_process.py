@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
+
 from operator_kit.cut import Relay
 from operator_kit.live_api import LiveApi, container_status, eventually
 from operator_kit.process import WRITING, OperatorProcess
-from operator_kit.samples import manifest
+from operator_kit.samples import Object, manifest
 
 CHILDREN = (("Deployment", "{}-api"), ("Service", "{}-api"), ("ServiceAccount", "{}"))
 
@@ -26,9 +28,8 @@ async def serve(api: LiveApi, *names: str) -> None:
         await api.condition_becomes(name, "Ready", "True")
 
 
-async def test_two_models_get_their_objects_registry_entries_and_status(
-    api: LiveApi, running: OperatorProcess
-) -> None:
+@pytest.mark.usefixtures("running")
+async def test_two_models_get_their_objects_registry_entries_and_status(api: LiveApi) -> None:
     for name in ("one", "two"):
         await api.create(manifest(name, api.namespace, description=f"model {name}"))
     for name in ("one", "two"):
@@ -74,9 +75,8 @@ async def test_creating_a_model_takes_few_writes(api: LiveApi, running: Operator
     assert all(code in {"200", "201"} for _, _, code in writes), writes
 
 
-async def test_a_change_of_settings_touches_only_that_model(
-    api: LiveApi, running: OperatorProcess
-) -> None:
+@pytest.mark.usefixtures("running")
+async def test_a_change_of_settings_touches_only_that_model(api: LiveApi) -> None:
     await serve(api, "one", "two")
     before = await api.versions()
     revision = json.loads((await api.registry())["one.json"])["revision"]
@@ -99,7 +99,7 @@ async def test_a_change_of_settings_touches_only_that_model(
 
 
 async def test_steady_state_and_restart_write_nothing(
-    api: LiveApi, running: OperatorProcess, start_operator: object
+    api: LiveApi, running: OperatorProcess, start_operator: Callable[..., OperatorProcess]
 ) -> None:
     await api.create(
         manifest("full", api.namespace)
@@ -145,7 +145,7 @@ async def test_steady_state_and_restart_write_nothing(
     assert {key for key in foreign if foreign[key] != before[key]} == {
         (kind, name) for kind in ("Deployment", "Service") for name in ("one-api", "full-api")
     }
-    again = start_operator()  # type: ignore[operator]  # the fixture's own type is in conftest
+    again = start_operator()
     await again.start()
 
     async def all_looked_at() -> bool | None:
@@ -187,14 +187,18 @@ async def test_drift_is_repaired_and_foreign_fields_stay(
     }
     await api.merge("Deployment", "one-api", body)
 
-    async def repaired() -> dict[str, object] | None:
+    async def repaired() -> Object | None:
         found = await api.get("Deployment", "one-api")
         assert found is not None
         fixed = found["spec"]["replicas"] == 1
-        return found if fixed and found["metadata"]["labels"]["app.kubernetes.io/part-of"] == "lgos" else None
+        return (
+            found
+            if fixed and found["metadata"]["labels"]["app.kubernetes.io/part-of"] == "lgos"
+            else None
+        )
 
     found = await eventually(repaired, within=5)
-    assert found["metadata"]["labels"]["foreign"] == "1"  # type: ignore[index]  # JSON
+    assert found["metadata"]["labels"]["foreign"] == "1"
     assert 'lgos_operator_drift_repairs_total{kind="Deployment"} 1.0' in await running.metrics()
     await api.delete("Service", "one-api")
 
@@ -204,9 +208,8 @@ async def test_drift_is_repaired_and_foreign_fields_stay(
     await eventually(back, within=5)
 
 
-async def test_a_deleted_model_leaves_the_registry_at_once_and_no_object(
-    api: LiveApi, running: OperatorProcess
-) -> None:
+@pytest.mark.usefixtures("running")
+async def test_a_deleted_model_leaves_the_registry_at_once_and_no_object(api: LiveApi) -> None:
     await serve(api, "one", "two")
     await api.delete("LanggraphModel", "one")
 
@@ -224,9 +227,8 @@ async def test_a_deleted_model_leaves_the_registry_at_once_and_no_object(
     assert (await api.condition("two", "Ready"))["status"] == "True"
 
 
-async def test_a_deleted_registry_comes_back_with_states_and_without_strays(
-    api: LiveApi, running: OperatorProcess
-) -> None:
+@pytest.mark.usefixtures("running")
+async def test_a_deleted_registry_comes_back_with_states_and_without_strays(api: LiveApi) -> None:
     await serve(api, "one")
     before = await api.registry()
     await api.delete("ConfigMap", "lgos-model-registry")
@@ -235,13 +237,14 @@ async def test_a_deleted_registry_comes_back_with_states_and_without_strays(
         return await api.registry() == before or None
 
     await eventually(back, within=5)
-    await api.merge("ConfigMap", "lgos-model-registry", {"data": {"stray.json": "{}", "one.json": "{"}})
+    await api.merge(
+        "ConfigMap", "lgos-model-registry", {"data": {"stray.json": "{}", "one.json": "{"}}
+    )
     await eventually(back, within=5)
 
 
-async def test_the_older_of_two_models_keeps_the_name_until_it_goes(
-    api: LiveApi, running: OperatorProcess
-) -> None:
+@pytest.mark.usefixtures("running")
+async def test_the_older_of_two_models_keeps_the_name_until_it_goes(api: LiveApi) -> None:
     await api.create(manifest("first", api.namespace, modelName="shared"))
     await api.condition_becomes("first", "Accepted", "True")
     # creationTimestamp has seconds; of equal ones the uid decides.
@@ -260,9 +263,12 @@ async def test_the_older_of_two_models_keeps_the_name_until_it_goes(
 
 
 async def test_a_model_deleted_while_the_api_server_was_away_is_found(
-    api: LiveApi, start_operator: object, kubeconfig_api: Path, tmp_path: Path
+    api: LiveApi,
+    start_operator: Callable[..., OperatorProcess],
+    kubeconfig_api: Path,
+    tmp_path: Path,
 ) -> None:
-    document = yaml.safe_load(Path(kubeconfig_api).read_text())
+    document = yaml.safe_load(await asyncio.to_thread(Path(kubeconfig_api).read_text))
     cluster = document["clusters"][0]["cluster"]
     host, _, port = cluster["server"].removeprefix("https://").rpartition(":")
     async with Relay(host, int(port)) as relay:
@@ -270,7 +276,7 @@ async def test_a_model_deleted_while_the_api_server_was_away_is_found(
         cluster["tls-server-name"] = host
         kubeconfig = tmp_path / "relayed.kubeconfig"
         kubeconfig.write_text(yaml.safe_dump(document))
-        operator = start_operator(kubeconfig)  # type: ignore[operator]  # the fixture's own type is in conftest
+        operator = start_operator(kubeconfig)
         await operator.start()
         await serve(api, "one", "two")
         await relay.cut()
@@ -297,7 +303,11 @@ async def test_a_model_deleted_while_the_api_server_was_away_is_found(
             {
                 "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}},
                 "lastState": {
-                    "terminated": {"exitCode": 1, "reason": "Error", "message": "loading\nno attribute 'config'\n"}
+                    "terminated": {
+                        "exitCode": 1,
+                        "reason": "Error",
+                        "message": "loading\nno attribute 'config'\n",
+                    }
                 },
                 "restartCount": 3,
             },
@@ -306,13 +316,17 @@ async def test_a_model_deleted_while_the_api_server_was_away_is_found(
         ),
     ],
 )
+@pytest.mark.usefixtures("running")
 async def test_a_pod_that_cannot_start_says_why_within_ten_seconds(
-    api: LiveApi, running: OperatorProcess, state: dict[str, object], reason: str, words: tuple[str, ...]
+    api: LiveApi,
+    state: Object,
+    reason: str,
+    words: tuple[str, ...],
 ) -> None:
     await serve(api, "fine")
     await api.create(manifest("broken", api.namespace))
 
-    async def pod() -> dict[str, object] | None:
+    async def pod() -> Object | None:
         return next(iter(await api.pods("broken")), None)
 
     found = await eventually(pod)
@@ -324,9 +338,8 @@ async def test_a_pod_that_cannot_start_says_why_within_ten_seconds(
     await api.condition_becomes("broken", "Ready", "True")
 
 
-async def test_a_quota_is_named_and_the_model_recovers_when_it_goes(
-    api: LiveApi, running: OperatorProcess
-) -> None:
+@pytest.mark.usefixtures("running")
+async def test_a_quota_is_named_and_the_model_recovers_when_it_goes(api: LiveApi) -> None:
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -348,9 +361,8 @@ async def test_a_quota_is_named_and_the_model_recovers_when_it_goes(
     await api.condition_becomes("later", "Ready", "True")
 
 
-async def test_an_unknown_field_of_a_passed_on_object_is_named(
-    api: LiveApi, running: OperatorProcess
-) -> None:
+@pytest.mark.usefixtures("running")
+async def test_an_unknown_field_of_a_passed_on_object_is_named(api: LiveApi) -> None:
     await api.create(manifest("typo", api.namespace, env=[{"name": "A", "valueForm": {}}]))
     found = await api.condition_becomes("typo", "Ready", "False", "ApplyRefused")
     assert "valueForm" in found["message"]
@@ -359,9 +371,8 @@ async def test_an_unknown_field_of_a_passed_on_object_is_named(
     await api.condition_becomes("typo", "Ready", "True")
 
 
-async def test_objects_of_others_are_never_taken_over(
-    api: LiveApi, running: OperatorProcess
-) -> None:
+@pytest.mark.usefixtures("running")
+async def test_objects_of_others_are_never_taken_over(api: LiveApi) -> None:
     await api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mine"}})
     await api.create(manifest("mine", api.namespace))
     found = await api.condition_becomes("mine", "Ready", "False", "NameTaken")
@@ -374,9 +385,8 @@ async def test_objects_of_others_are_never_taken_over(
     assert "ownerReferences" not in account["metadata"]
 
 
-async def test_an_own_service_account_goes_when_the_manifest_names_another(
-    api: LiveApi, running: OperatorProcess
-) -> None:
+@pytest.mark.usefixtures("running")
+async def test_an_own_service_account_goes_when_the_manifest_names_another(api: LiveApi) -> None:
     await serve(api, "one")
     await api.merge("LanggraphModel", "one", {"spec": {"serviceAccountName": "default"}})
 
@@ -388,9 +398,8 @@ async def test_an_own_service_account_goes_when_the_manifest_names_another(
     await api.condition_becomes("one", "Ready", "True")
 
 
-async def test_removing_a_variable_removes_it_from_the_pods(
-    api: LiveApi, running: OperatorProcess
-) -> None:
+@pytest.mark.usefixtures("running")
+async def test_removing_a_variable_removes_it_from_the_pods(api: LiveApi) -> None:
     both = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
     await api.create(manifest("envs", api.namespace, env=both))
     await api.become_ready("envs")
@@ -407,9 +416,8 @@ async def test_removing_a_variable_removes_it_from_the_pods(
     await eventually(removed, within=5)
 
 
-async def test_a_model_created_again_under_its_name_starts_anew(
-    api: LiveApi, running: OperatorProcess
-) -> None:
+@pytest.mark.usefixtures("running")
+async def test_a_model_created_again_under_its_name_starts_anew(api: LiveApi) -> None:
     await serve(api, "one")
     await asyncio.sleep(1.1)  # creationTimestamp has seconds
     await api.delete("LanggraphModel", "one")
