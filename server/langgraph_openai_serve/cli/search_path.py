@@ -23,15 +23,15 @@ def search_path(manifests: Iterable[Path], extra: Iterable[Path]) -> list[Path]:
     Raises:
         ConfigurationError: A folder of `--path` does not exist.
     """
-    current = Path.cwd()
+    current = Path.cwd().resolve()
     folders: dict[Path, None] = {}
     for folder in extra:
         if not folder.is_dir():
             msg = f"there is no folder '{folder}' (seen from {current}); correct the argument of --path"
             raise ConfigurationError(msg)
-        folders[folder.absolute()] = None
+        folders[folder.resolve()] = None
     for manifest in manifests:
-        folder = manifest.absolute().parent
+        folder = manifest.parent.resolve()
         folders[folder] = None
         if folder.is_relative_to(current):
             above = [parent for parent in folder.parents if parent.is_relative_to(current)]

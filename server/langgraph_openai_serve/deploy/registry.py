@@ -78,7 +78,10 @@ def _has_revision(path: Path, revision: str) -> bool:
     except ConfigurationError as error:
         logger.debug("waiting: %s", error)
         return False
-    return revision in {"", entry.revision}
+    if revision in {"", entry.revision}:
+        return True
+    logger.debug("waiting: %s has revision %s, not %s", path, entry.revision, revision)
+    return False
 
 
 def _read(path: Path) -> RegistryEntry:

@@ -1,0 +1,166 @@
+"""The examples answer through `lgos dev` as the README promises, without a key and without a network."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+
+import openai
+import pytest
+
+from house.serving import free_port
+from support.programs import LGOS, ROOT, finished, running
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather of a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def base_url() -> Iterator[str]:
+    port = free_port()
+    with running(LGOS, "dev", "-f", "examples/models", "--port", str(port)) as program:
+        program.says("Base URL: ")
+        yield f"http://127.0.0.1:{port}/v1"
+
+
+@pytest.fixture
+def client(base_url: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=base_url, api_key="unused", max_retries=0) as client:
+        yield client
+
+
+def test_all_models_are_listed_with_their_facts(client: openai.OpenAI) -> None:
+    facts = {model.id: model.model_extra["lgos"] for model in client.models.list()}
+    assert {name: fact["features"] for name, fact in facts.items()} == {
+        "echo": [],
+        "tools": [],
+        "writer": ["client_events"],
+    }
+
+
+def test_echo_answers_chat_with_the_manifests_settings(client: openai.OpenAI) -> None:
+    completion = client.chat.completions.create(
+        model="echo", messages=[{"role": "user", "content": "Hello"}]
+    )
+    assert completion.choices[0].message.content == "Echo: Hello"
+
+
+def test_echo_answers_responses_with_the_requests_settings(client: openai.OpenAI) -> None:
+    response = client.responses.create(
+        model="echo", input="Hello", metadata={"lgos_settings": '{"shout": true}'}
+    )
+    assert response.output_text == "ECHO: HELLO"
+
+
+def test_writer_streams_chat_word_by_word(client: openai.OpenAI) -> None:
+    chunks = client.chat.completions.create(
+        model="writer", messages=[{"role": "user", "content": "rain"}], stream=True
+    )
+    words = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices]
+    assert len([word for word in words if word]) > 20
+    assert "asked about rain." in "".join(word or "" for word in words)
+
+
+def test_writer_streams_responses_with_its_progress(client: openai.OpenAI) -> None:
+    with client.responses.stream(model="writer", input="rain") as stream:
+        events = list(stream)
+        final = stream.get_final_response()
+    deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert "Thinking of a story" in deltas
+    assert final.output_text.endswith("The end.")
+    assert final.usage is not None
+    assert final.usage.output_tokens > 20
+
+
+def test_tool_caller_calls_and_then_answers_in_chat(client: openai.OpenAI) -> None:
+    question = {"role": "user", "content": "Oslo"}
+    first = client.chat.completions.create(model="tools", messages=[question], tools=[TOOL])
+    [call] = first.choices[0].message.tool_calls
+    assert first.choices[0].finish_reason == "tool_calls"
+    assert (call.function.name, json.loads(call.function.arguments)) == (
+        "get_weather",
+        {"city": "Oslo"},
+    )
+    result = {"role": "tool", "tool_call_id": call.id, "content": "snow"}
+    second = client.chat.completions.create(
+        model="tools",
+        messages=[question, first.choices[0].message.model_dump(exclude_none=True), result],
+        tools=[TOOL],
+    )
+    assert second.choices[0].message.content == "The function says: snow"
+
+
+def test_tool_caller_calls_and_then_answers_in_responses(client: openai.OpenAI) -> None:
+    tool = {"type": "function", "strict": False, **TOOL["function"]}
+    first = client.responses.create(model="tools", input="Oslo", tools=[tool])
+    [call] = first.output
+    assert (call.type, json.loads(call.arguments)) == ("function_call", {"city": "Oslo"})
+    items = [
+        {"role": "user", "content": "Oslo"},
+        call.model_dump(exclude_none=True),
+        {"type": "function_call_output", "call_id": call.call_id, "output": "snow"},
+    ]
+    second = client.responses.create(model="tools", input=items, tools=[tool])
+    assert second.output_text == "The function says: snow"
+
+
+def test_tool_caller_without_functions_says_so(client: openai.OpenAI) -> None:
+    response = client.responses.create(model="tools", input="Oslo")
+    assert response.output_text == "Give me a function and I will call it."
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("client_chat.py", ["Echo: Hello", "Once upon a time somebody asked about streaming."]),
+        ("client_responses.py", ["ECHO: HELLO", "Thinking of a story", "Writing it down", "Once upon", "37 output tokens"]),
+    ],
+)  # fmt: skip
+def test_sdk_snippets_print_their_answers(base_url: str, name: str, lines: list[str]) -> None:
+    env = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "unused"}
+    result = finished(sys.executable, f"examples/{name}", env=env)
+    assert result.returncode == 0, result.stderr
+    printed = result.stdout.splitlines()
+    assert len(printed) == len(lines)
+    assert [
+        line for line, start in zip(printed, lines, strict=True) if not line.startswith(start)
+    ] == []
+
+
+def test_chat_example_says_that_it_needs_a_key() -> None:
+    result = finished(
+        LGOS, "check", "lgos_examples.chat:make_config", "--path", "examples", env={"OPENAI_API_KEY": ""}
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert "set OPENAI_API_KEY" in result.stderr
+
+
+def test_chat_example_asks_an_openai_compatible_model(base_url: str) -> None:
+    port = free_port()
+    env = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "unused", "CHAT_MODEL": "writer"}
+    with running(
+        LGOS, "dev", "-f", "examples/with-key/chat.yaml", "--port", str(port), env=env
+    ) as program:
+        program.says("Base URL: ")
+        with openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="unused") as client:
+            chunks = client.chat.completions.create(
+                model="chat", messages=[{"role": "user", "content": "layers"}], stream=True
+            )
+            words = [chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices]
+    assert len(words) > 20
+    assert "asked about layers." in "".join(words)
+
+
+@pytest.mark.parametrize(
+    "manifest", sorted((ROOT / "examples").glob("*/*.yaml")), ids=lambda path: path.stem
+)
+def test_manifests_are_short(manifest: object) -> None:
+    lines = (ROOT / "examples" / str(manifest)).read_text().splitlines()
+    assert len(lines) <= 15

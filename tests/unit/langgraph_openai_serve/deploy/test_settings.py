@@ -1,0 +1,64 @@
+"""The environment of `lgos serve` is read once, and a wrong value is named with what it may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from langgraph_openai_serve.deploy.settings import ServeSettings, load_settings, termination_log
+from langgraph_openai_serve.errors import ConfigurationError
+
+
+def test_defaults_are_those_of_a_pod() -> None:
+    assert load_settings({"LGOS_MODEL": "agent"}) == ServeSettings(
+        model="agent",
+        registry_dir=Path("/etc/lgos/registry"),
+        revision="",
+        host="0.0.0.0",
+        port=8000,
+        metrics_port=9090,
+        drain_seconds=25,
+        keep_alive_seconds=75,
+        sse_keep_alive_seconds=15,
+        max_body_bytes=32 * 1024 * 1024,
+        log_level="info",
+    )
+    assert termination_log({}) == Path("/dev/termination-log")
+
+
+def test_every_variable_is_read(tmp_path: Path) -> None:
+    environ = {
+        "LGOS_MODEL": "agent",
+        "LGOS_REGISTRY_DIR": str(tmp_path),
+        "LGOS_REVISION": "abc",
+        "LGOS_HOST": "::",
+        "LGOS_PORT": "1",
+        "LGOS_METRICS_PORT": "2",
+        "LGOS_DRAIN_SECONDS": "0",
+        "LGOS_KEEP_ALIVE_SECONDS": "4",
+        "LGOS_SSE_KEEP_ALIVE_SECONDS": "5",
+        "LGOS_MAX_BODY_BYTES": "1024",
+        "LGOS_LOG_LEVEL": "DEBUG",
+    }
+    assert load_settings(environ) == ServeSettings(
+        "agent", tmp_path, "abc", "::", 1, 2, 0, 4, 5, 1024, "debug"
+    )
+    assert termination_log({"LGOS_TERMINATION_LOG": "log"}) == Path("log")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("LGOS_MODEL", "", "LGOS_MODEL is not set"),
+        ("LGOS_PORT", "http", "LGOS_PORT is 'http'; set it to a whole number from 1 to 65535"),
+        ("LGOS_PORT", "65536", "from 1 to 65535"),
+        ("LGOS_METRICS_PORT", "-1", "LGOS_METRICS_PORT is '-1'"),
+        ("LGOS_DRAIN_SECONDS", "1.5", "LGOS_DRAIN_SECONDS is '1.5'"),
+        ("LGOS_MAX_BODY_BYTES", "1", "from 1024"),
+        ("LGOS_LOG_LEVEL", "loud", "LGOS_LOG_LEVEL is 'loud'; set it to one of debug, info, warning, error"),
+    ],
+)  # fmt: skip
+def test_wrong_value_is_named_with_what_it_may_be(variable: str, value: str, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        load_settings({"LGOS_MODEL": "agent", variable: value})
