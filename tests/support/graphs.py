@@ -236,7 +236,9 @@ def _slow(probe: Probe) -> Answer:
     async def slow(messages: Sequence[BaseMessage]) -> AIMessage:
         probe.running.set()
         try:
-            return await _model(messages, *["tick "] * MANY, delay_seconds=0.02)
+            answer = await _model(messages, *["tick "] * MANY, delay_seconds=0.02)
+            await probe.gate.wait()  # a model that is not streamed answers at once
+            return answer
         finally:
             probe.left.put_nowait("slow_tokens")
 

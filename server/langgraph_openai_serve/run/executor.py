@@ -60,7 +60,8 @@ class Run:
     graph_input: Any
     context: Any
     config: RunnableConfig
-    status: RunStatus = RunStatus.FAILED
+    status: RunStatus | None = None
+    """How it ended; `None` until then."""
     first_output: Callable[[], None] = field(default=lambda: None)
 
     async def execute(self, push: Push, *, stream: bool) -> None:
@@ -76,8 +77,10 @@ class Run:
             self.status = RunStatus.CANCELLED
             raise
         except LgosError:
+            self.status = RunStatus.FAILED
             raise
         except Exception as error:
+            self.status = RunStatus.FAILED
             logger.exception(
                 "run failed: model=%s request_id=%s", self.model.id, self.request.request_id
             )
@@ -202,7 +205,8 @@ async def open_run(
     observer = registry.observer
     started = clock()
     observer.run_created(info)
-    status = RunStatus.FAILED
+    run: Run | None = None
+    unended = RunStatus.FAILED
     try:
         graph_input, context = await prepare(model, request, settings)
         run = Run(model, request, graph_input, context, runnable_config(model, request))
@@ -211,12 +215,13 @@ async def open_run(
         try:
             yield run
         finally:
-            status = run.status
             await _forget_thread(run)
     except asyncio.CancelledError:
-        status = RunStatus.CANCELLED
+        unended = RunStatus.CANCELLED
         raise
     finally:
+        # A caller that leaves while the last bytes are sent does not change how the run ended.
+        status = unended if run is None or run.status is None else run.status
         observer.run_ended(info, status, clock() - started)
 
 

@@ -104,16 +104,22 @@ class ExchangeEndpoint:
         if exchange.ignored:
             answer.note_ignored(exchange.ignored)
             self._registry.observer.fields_ignored(exchange.model.id, exchange.ignored)
+        watch = CancelledOnDisconnect(receive)
         async with (
-            CancelledOnDisconnect(receive),
+            watch,
             open_run(self._registry, exchange.model, exchange.request, mode=mode) as run,
         ):
             if exchange.stream:
-                await self._stream(run, exchange, answer)
+                stream = await self._stream(run, exchange, answer)
+                watch.stop()
+                await stream.finish()
             else:
-                await answer.json(await drive.collect(run, exchange))
+                body = await drive.collect(run, exchange)
+                watch.stop()
+                await answer.json(body)
 
-    async def _stream(self, run: Run, exchange: Exchange, answer: _Answer) -> None:
+    async def _stream(self, run: Run, exchange: Exchange, answer: _Answer) -> EventStream:
+        """Answer with the run's events; the end of the stream is left to the caller."""
         stream = EventStream(
             answer.send,
             keep_alive_seconds=self._limits.keep_alive_seconds,
@@ -136,7 +142,7 @@ class ExchangeEndpoint:
         except BaseException:
             stream.abandon()
             raise
-        await stream.finish()
+        return stream
 
 
 class _Answer:

@@ -77,7 +77,8 @@ class CancelledOnDisconnect:
     """An asynchronous context that cancels its block when the client leaves.
 
     Nobody listens for the first `WATCH_AFTER_SECONDS`: most requests are answered by then, and a task for each of them
-    would cost more than it saves. ASGI keeps the disconnect for the first `receive` that asks.
+    would cost more than it saves. ASGI keeps the disconnect for the first `receive` that asks. Call `stop` before the end
+    of the answer is sent: servers report that as a disconnect too.
 
     Raises:
         ClientGone: The client left; the block's own clean-up is done.
@@ -97,13 +98,17 @@ class CancelledOnDisconnect:
     async def __aexit__(
         self, kind: type[BaseException] | None, _error: object, _traceback: object
     ) -> None:
-        self._timer.cancel()
-        if self._watcher is not None:
-            self._watcher.cancel()
+        self.stop()
         if self._gone and kind is asyncio.CancelledError:
             if self._task is not None:
                 self._task.uncancel()
             raise ClientGone from None
+
+    def stop(self) -> None:
+        """Look for the client no more."""
+        self._timer.cancel()
+        if self._watcher is not None:
+            self._watcher.cancel()
 
     def _listen(self) -> None:
         self._watcher = asyncio.get_running_loop().create_task(self._watch())

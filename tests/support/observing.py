@@ -1,0 +1,49 @@
+"""A run observer that keeps what it is told, and waiting with a deadline."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from langgraph_openai_serve.ports.observer import RunInfo, RunStatus
+
+DEADLINE = 2.0
+T = TypeVar("T")
+
+
+class Ledger:
+    """Implements `RunObserver`."""
+
+    def __init__(self) -> None:
+        self.created: list[RunInfo] = []
+        self.first_outputs: list[tuple[RunInfo, float]] = []
+        self.ended: list[tuple[RunInfo, RunStatus, float]] = []
+        self.endings: asyncio.Queue[RunStatus] = asyncio.Queue()
+
+    @property
+    def in_progress(self) -> int:
+        return len(self.created) - len(self.ended)
+
+    def run_created(self, run: RunInfo) -> None:
+        self.created.append(run)
+
+    def first_output(self, run: RunInfo, seconds: float) -> None:
+        self.first_outputs.append((run, seconds))
+
+    def run_ended(self, run: RunInfo, status: RunStatus, seconds: float) -> None:
+        self.ended.append((run, status, seconds))
+        self.endings.put_nowait(status)
+
+
+async def within(queue: asyncio.Queue[T], seconds: float = DEADLINE) -> T:
+    """Return the next entry of a queue, or fail."""
+    async with asyncio.timeout(seconds):
+        return await queue.get()
+
+
+async def eventually(condition: Callable[[], bool], seconds: float = DEADLINE) -> None:
+    """Wait until a condition holds that no event announces, or fail."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event
+            await asyncio.sleep(0.005)
