@@ -6,6 +6,7 @@ survive the API server, and an exit when they cannot.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -80,14 +81,17 @@ def observed(models: ModelCache, relisted: Callable[[], None], event: Any) -> No
 
 
 def watcher(
-    models: ModelCache, relisted: Callable[[], None], namespaces: tuple[str, ...], stop: Any
+    models: ModelCache,
+    relisted: Callable[[], None],
+    namespaces: tuple[str, ...],
+    started: asyncio.Event,
 ) -> Awaitable[None]:
-    """Return the watcher, to be awaited; it ends by a signal, by `stop`, or raises when it cannot go on."""
+    """Return the watcher, to be awaited; it sets `started`, and raises when it cannot go on."""
     return kopf.operator(
         registry=watcher_registry(models, relisted),
         settings=watcher_settings(),
         standalone=True,
         clusterwide=not namespaces,
         namespaces=namespaces,
-        stop_flag=stop,
+        ready_flag=started,
     )

@@ -53,6 +53,7 @@ class Operator:
         self.metrics = metrics
         self.stop = asyncio.Event()
         self._open = asyncio.Event()
+        self._watching = asyncio.Event()
         self.queue: WorkQueue[Key] = WorkQueue()
         self.models = ModelCache(self.queue.add)
         watches = {
@@ -100,6 +101,7 @@ class Operator:
         parts = [asyncio.create_task(self.cluster.run()), asyncio.create_task(self._sweep())]
         parts += [asyncio.create_task(self._write_registry())]
         parts += [asyncio.create_task(self._work()) for _ in range(WORKERS)]
+        parts += [asyncio.create_task(self._until_stopped())]
         parts += [asyncio.create_task(self._watch_models())]
         try:
             done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
@@ -138,7 +140,18 @@ class Operator:
 
     async def _watch_models(self) -> None:
         namespaces = self.settings.watch_namespaces
-        await watcher(self.models, self._relisted, namespaces, self.stop)
+        await watcher(self.models, self._relisted, namespaces, self._watching)
+
+    async def _until_stopped(self) -> None:
+        """Take the signals back from kopf, whose own way to stop waits for five seconds."""
+        await self._watching.wait()
+        self.take_signals()
+        await self.stop.wait()
+
+    def take_signals(self) -> None:
+        """Let SIGTERM and SIGINT end the operator."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self.stop.set)
 
     async def _sweep(self) -> None:
         await self.cluster.synced()
@@ -209,9 +222,7 @@ async def operate(config: KubeConfig, settings: Settings) -> None:
     client = KubeClient(config, user_agent="lgos-operator", observe=metrics.requested)
     async with client:
         operator = Operator(client, settings, metrics)
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, operator.stop.set)
+        operator.take_signals()
         async with serve_http(
             health_port=settings.health_port,
             metrics_port=settings.metrics_port,
