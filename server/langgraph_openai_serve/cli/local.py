@@ -90,8 +90,8 @@ class LocalServer:
         port = listener.getsockname()[1]
 
         def started() -> None:
-            print(banner(registry, manifests, options.host, port), flush=True)
             self._report(self._serving_report(manifests, port))
+            print(banner(registry, manifests, options.host, port), flush=True)
 
         stop.started()
         await serve_until(
