@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from langgraph_openai_serve.cli.main import CommandError, main, needs_extra
+
+REFERENCE = Path(__file__).parents[4] / "docs/reference/cli.md"
 
 
 def test_missing_library_names_the_extra() -> None:
@@ -67,3 +72,27 @@ def test_render_prints_the_operators_objects(capsys: pytest.CaptureFixture[str])
 def test_render_tells_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", "-f", "absent.yaml"]) == 1
     assert "there is no file or folder 'absent.yaml'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command", ["dev", "check", "render", "serve", "gateway", "operator", "version"]
+)
+def test_reference_names_every_command_and_option(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    options = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", capsys.readouterr().out)) - {
+        "-h",
+        "--help",
+    }
+    page = REFERENCE.read_text()
+    assert f"`lgos {command}`" in page
+    assert [option for option in options if f"`{option}`" not in page] == []
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = set(re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE))
+    assert shown == set(re.findall(r"^\| `lgos (\w+)` \|", REFERENCE.read_text(), re.MULTILINE))

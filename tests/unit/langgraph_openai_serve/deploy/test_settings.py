@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from langgraph_openai_serve.deploy.settings import ServeSettings, load_settings, termination_log
 from langgraph_openai_serve.errors import ConfigurationError
+from lgos_contract import environment
+
+REFERENCE = Path(__file__).parents[4] / "docs/reference/environment.md"
 
 
 def test_defaults_are_those_of_a_pod() -> None:
@@ -62,3 +66,26 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
 def test_wrong_value_is_named_with_what_it_may_be(variable: str, value: str, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         load_settings({"LGOS_MODEL": "agent", variable: value})
+
+
+def test_reference_names_every_variable_with_its_default() -> None:
+    rows = dict(re.findall(r"^\| `(LGOS_\w+)` \| (.*?) \|", REFERENCE.read_text(), re.MULTILINE))
+    names = {
+        value
+        for name, value in vars(environment).items()
+        if name.startswith("ENV_") and name != "ENV_PREFIX"
+    }
+    assert set(rows) == names
+    defaults = load_settings({"LGOS_MODEL": "agent"})
+    for variable, field in {
+        "LGOS_REGISTRY_DIR": "registry_dir",
+        "LGOS_HOST": "host",
+        "LGOS_PORT": "port",
+        "LGOS_METRICS_PORT": "metrics_port",
+        "LGOS_DRAIN_SECONDS": "drain_seconds",
+        "LGOS_KEEP_ALIVE_SECONDS": "keep_alive_seconds",
+        "LGOS_SSE_KEEP_ALIVE_SECONDS": "sse_keep_alive_seconds",
+        "LGOS_MAX_BODY_BYTES": "max_body_bytes",
+        "LGOS_LOG_LEVEL": "log_level",
+    }.items():
+        assert rows[variable] == f"`{getattr(defaults, field)}`"
