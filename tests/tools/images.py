@@ -149,13 +149,21 @@ def _debootstrap(archive: Path) -> None:
 def _buildah(*arguments: str, check: bool = True) -> str:
     """Run buildah on the storage of the cache; return what it prints."""
     storage = cache_dir() / "image-storage"
-    storage.mkdir(exist_ok=True)
+    (storage / "tmp").mkdir(parents=True, exist_ok=True)
     where = ["--root", str(storage / "root"), "--runroot", str(storage / "run")]
-    return _run(["buildah", *where, *arguments], check=check)
+    # buildah keeps the Dockerfiles' cache mounts below TMPDIR.
+    return _run(["buildah", *where, *arguments], check=check, TMPDIR=str(storage / "tmp"))
 
 
-def _run(command: list[str], *, check: bool = True) -> str:
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+def _run(command: list[str], *, check: bool = True, **environment: str) -> str:
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if check and done.returncode != 0:
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
         msg = f"{' '.join(command)} ended with {done.returncode}:\n{tail}"
