@@ -35,6 +35,9 @@ def issue(settings: ClusterSettings) -> None:
         DAYS,
         "-subj",
         "/CN=lgos-test-ca",
+        # Python 3.13 checks certificates strictly: an authority has to say that it may sign.
+        "-addext",
+        "keyUsage=critical,keyCertSign,cRLSign",
         "-out",
         "ca.crt",
     )
@@ -95,7 +98,8 @@ def _key(path: Path) -> None:
 def _certificate(folder: Path, name: str, subject: str, usage: str, names: str = "") -> None:
     extensions = folder / f"{name}.ext"
     extensions.write_text(
-        f"extendedKeyUsage={usage}\n" + (f"subjectAltName={names}\n" if names else "")
+        f"extendedKeyUsage={usage}\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n"
+        + (f"subjectAltName={names}\n" if names else "")
     )
     _key(folder / f"{name}.key")
     _openssl(folder, "req", "-new", "-key", f"{name}.key", "-subj", subject, "-out", f"{name}.csr")
