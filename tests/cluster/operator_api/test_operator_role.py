@@ -1,0 +1,71 @@
+"""The operator works with exactly the Role that the documentation prints."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+
+from operator_kit.live_api import LiveApi, eventually
+from operator_kit.process import OperatorProcess
+from operator_kit.samples import manifest
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rbac.md"
+API = "rbac.authorization.k8s.io"
+
+
+async def test_the_documented_role_is_enough(
+    api: LiveApi,
+    start_operator: Callable[..., OperatorProcess],
+    kubeconfig_api: Path,
+    tmp_path: Path,
+) -> None:
+    rules = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)[0])[
+        "rules"
+    ]
+    version = f"{API}/v1"
+    await api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "runner"}})
+    await api.create(
+        {"apiVersion": version, "kind": "Role", "metadata": {"name": "runner"}, "rules": rules}
+    )
+    subject = {"kind": "ServiceAccount", "name": "runner", "namespace": api.namespace}
+    reference = {"apiGroup": API, "kind": "Role", "name": "runner"}
+    await api.create(
+        {
+            "apiVersion": version,
+            "kind": "RoleBinding",
+            "metadata": {"name": "runner"},
+            "subjects": [subject],
+            "roleRef": reference,
+        }
+    )
+    answer = await api.client.request(
+        "POST", api.path("ServiceAccount", "runner") + "/token", body={"spec": {}}
+    )
+    document = yaml.safe_load(await asyncio.to_thread(Path(kubeconfig_api).read_text))
+    for user in document["users"]:
+        user["user"] = {"token": answer["status"]["token"]}
+    kubeconfig = tmp_path / "runner.kubeconfig"
+    kubeconfig.write_text(yaml.safe_dump(document))
+    operator = start_operator(kubeconfig)
+    await operator.start()
+    await api.create(manifest("one", api.namespace))
+    await api.become_ready("one")
+    await api.condition_becomes("one", "Ready", "True")
+    await api.merge("LanggraphModel", "one", {"spec": {"serviceAccountName": "default"}})
+
+    async def gone() -> bool | None:
+        return await api.get("ServiceAccount", "one") is None or None
+
+    await eventually(gone)
+    await api.delete("LanggraphModel", "one")
+
+    async def unlisted() -> bool | None:
+        return await api.registry() == {} or None
+
+    await eventually(unlisted)
+    codes = await operator.requests("GET", "POST", "PATCH", "DELETE")
+    assert not [call for call in codes if call[2] in {"401", "403"}], codes
