@@ -266,7 +266,7 @@ def _settings_graph() -> Any:
             "metadata": {
                 key: value
                 for key, value in config["metadata"].items()
-                if key in {"langfuse_session_id", "lgos_request_id", "lgos_model"}
+                if key == "langfuse_session_id"
             },
         }
         return {"messages": [AIMessage(content=json.dumps(seen))]}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,6 +27,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 TERMINAL = {"response.completed", "response.incomplete", "response.failed"}
 
 
+@cache
 def event_types() -> dict[str, Any]:
     """The package's event models by the value of their `type`."""
     union, *_ = get_args(ResponseStreamEvent)
@@ -69,10 +71,15 @@ def judge_chat(lines: list[str]) -> tuple[list[str], set[str]]:
     return problems + chat_accumulated(chunks), unknown
 
 
+@cache
+def adapter(model: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(model)
+
+
 def strictly(model: Any, line: str, unknown: set[str]) -> list[str]:
     """Validate one event and note the keys that its types do not know."""
     try:
-        value = TypeAdapter(model).validate_json(line, strict=True)
+        value = adapter(model).validate_json(line, strict=True)
     except ValidationError as error:
         return [f"{model.__name__}{e['loc']}: {e['msg']}" for e in error.errors()]
     unknown.update(extras(value))

@@ -137,7 +137,8 @@ class ToolMessage(Strict):
 
 def _role_tag(value: Any) -> str:
     role = tag_of(value, "role")
-    return "@instructions" if role in {"system", "developer"} else f"@{role}"
+    # A tuple, because whatever a caller sends as role must be comparable, not hashable.
+    return "@instructions" if role in ("system", "developer") else f"@{role}"
 
 
 Message = Annotated[

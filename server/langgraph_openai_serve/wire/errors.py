@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 import orjson
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
 from langgraph_openai_serve.errors import GENERIC_MESSAGE, LgosError, RequestError, RunError
 
@@ -58,10 +59,21 @@ def parse(model: type[RequestModel], raw: bytes) -> RequestModel:
         request = model.model_validate_json(raw)
     except ValidationError as error:
         raise refused(error) from error
-    if b"\\u0000" in raw and _has_nul(orjson.loads(raw)):
+    if b"\\u0000" in raw:
+        # The reader that validated the body: orjson refuses the NaN that this one takes.
+        refuse_nul(from_json(raw))
+    return request
+
+
+def refuse_nul(document: Any) -> None:
+    """Refuse a decoded body that holds U+0000 anywhere.
+
+    Raises:
+        RequestError: It does.
+    """
+    if _has_nul(document):
         msg = "The request contains the character U+0000, which is not supported."
         raise RequestError(msg)
-    return request
 
 
 def refused(error: ValidationError) -> RequestError:

@@ -14,7 +14,13 @@ import orjson
 from pydantic import ValidationError
 
 from langgraph_openai_serve.errors import RequestError
-from langgraph_openai_serve.wire.errors import TAG_MARK, RequestModel, param_path, refused
+from langgraph_openai_serve.wire.errors import (
+    TAG_MARK,
+    RequestModel,
+    param_path,
+    refuse_nul,
+    refused,
+)
 
 ROUNDS_MAX: Final = 16
 UNSUPPORTED: Final = frozenset({"extra_forbidden", "unsupported_parameter"})
@@ -33,6 +39,7 @@ def parse_ignoring(model: type[RequestModel], raw: bytes) -> tuple[RequestModel,
         RequestError: Something else is wrong.
     """
     document = orjson.loads(raw)
+    refuse_nul(document)
     ignored: dict[str, None] = {}
     for _ in range(ROUNDS_MAX):
         try:

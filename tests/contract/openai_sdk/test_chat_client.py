@@ -150,5 +150,5 @@ async def test_settings_and_conversation_reach_the_graph(client: AsyncOpenAI) ->
     seen = json.loads(completion.choices[0].message.content or "")
 
     assert seen["settings"] == {"audience": "expert", "tags": {"a": 1}}
-    assert seen["metadata"]["langfuse_session_id"] == "c-2"
-    assert seen["metadata"]["lgos_request_id"] == completion._request_id
+    assert seen["metadata"] == {"langfuse_session_id": "c-2"}
+    assert completion._request_id

@@ -174,11 +174,7 @@ async def test_settings_and_conversation_reach_the_graph(client: AsyncOpenAI) ->
     seen = json.loads(response.output_text)
 
     assert seen["settings"] == {"audience": "expert", "tags": {"b": 2}}
-    assert seen["metadata"] == {
-        "langfuse_session_id": "c-1",
-        "lgos_request_id": "req-7",
-        "lgos_model": "settings_probe",
-    }
+    assert seen["metadata"] == {"langfuse_session_id": "c-1"}
     assert response.metadata is not None
     assert response.metadata["other"] == "kept"
     assert response._request_id == "req-7"
