@@ -58,6 +58,7 @@ class Gateway:
         proxy: Passes requests on.
         metrics: Counts answers.
         max_body_bytes: Larger request bodies are refused.
+        body_timeout_seconds: A body that stalls for longer is refused.
         ready: Says what keeps the gateway from taking requests; empty when nothing does.
     """
 
@@ -68,6 +69,7 @@ class Gateway:
         metrics: Metrics,
         *,
         max_body_bytes: int,
+        body_timeout_seconds: float,
         ready: Callable[[], str],
     ) -> None:
         self.open_requests = 0
@@ -77,6 +79,7 @@ class Gateway:
         self._proxy = proxy
         self._metrics = metrics
         self._max_body_bytes = max_body_bytes
+        self._body_timeout_seconds = body_timeout_seconds
         self._ready = ready
         self._routes: dict[str, tuple[str, Handler]] = {
             MODELS: ("GET", self._list_models),
@@ -201,7 +204,7 @@ class Gateway:
         """Read the request body, but never more than the limit and one chunk.
 
         Raises:
-            Refusal: The body is too large, or compressed.
+            Refusal: The body is too large, compressed, stalled or broken.
         """
         encoding = request.headers.get("Content-Encoding", "identity")
         if encoding.lower() != "identity":
@@ -211,16 +214,23 @@ class Gateway:
         if length is not None and length > limit:
             raise errors.body_too_large(limit)
         body = bytearray()
+        read = request.content.readany
+        seconds = self._body_timeout_seconds
         try:
-            async for chunk in request.content.iter_any():
-                if not body and len(chunk) == length:
+            while True:
+                async with asyncio.timeout(seconds):
+                    chunk = await read()
+                if len(chunk) == length and not body:
                     return chunk
+                if not chunk:
+                    return body
                 body += chunk
                 if len(body) > limit:
                     raise errors.body_too_large(limit)
+        except TimeoutError as error:
+            raise errors.body_stalled(seconds) from error
         except web.RequestPayloadError as error:
-            raise errors.unreadable_body(error) from error
-        return body
+            raise errors.bad_http() from error
 
 
 def _path(request: web.BaseRequest) -> str:

@@ -87,11 +87,15 @@ def encoded_body(encoding: str) -> Refusal:
     return Refusal(415, message, code="unsupported_content_encoding")
 
 
-def unreadable_body(error: Exception) -> Refusal:
-    """The request body breaks HTTP's rules, so its end cannot be found."""
-    reason = " ".join(str(error).split())[:160]
-    message = f"The request body could not be read: {reason or 'bad chunk'}."
-    return Refusal(400, message, headers={"Connection": "close"})
+def bad_http(status: int = 400) -> Refusal:
+    """The request or its body breaks HTTP's rules; the connection cannot be used further."""
+    return Refusal(status, "The request is not valid HTTP.", headers={"Connection": "close"})
+
+
+def body_stalled(seconds: float) -> Refusal:
+    """The client sent no more of its body."""
+    message = f"No part of the request body came for {seconds:g} seconds."
+    return Refusal(408, message, code="request_timeout", headers={"Connection": "close"})
 
 
 def model_unavailable(model: str) -> Refusal:

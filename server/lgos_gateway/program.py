@@ -23,6 +23,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from lgos_contract.environment import METRICS_PATH
 from lgos_gateway.app import Gateway
 from lgos_gateway.catalog import Catalog
+from lgos_gateway.listener import Listener
 from lgos_gateway.metrics import Metrics
 from lgos_gateway.proxy import Proxy
 from lgos_gateway.settings import Settings, SettingsError, load_settings
@@ -110,9 +111,14 @@ async def serve_catalog(
     async with session, _exporting(metrics, settings):
         proxy = Proxy(session, metrics, read_timeout_seconds=settings.read_timeout_seconds)
         gateway = Gateway(
-            catalog, proxy, metrics, max_body_bytes=settings.max_body_bytes, ready=ready
+            catalog,
+            proxy,
+            metrics,
+            max_body_bytes=settings.max_body_bytes,
+            body_timeout_seconds=settings.body_timeout_seconds,
+            ready=ready,
         )
-        server = web.Server(
+        server = Listener(
             gateway,
             handler_cancellation=True,
             access_log=None,

@@ -22,6 +22,8 @@ ENV_WATCH_NAMESPACES: Final = "LGOS_WATCH_NAMESPACES"
 """Namespaces whose models are served, separated by commas; empty means all."""
 ENV_SHUTDOWN_DELAY_SECONDS: Final = "LGOS_SHUTDOWN_DELAY_SECONDS"
 """Seconds after SIGTERM that new connections are still taken, because some clients do not know yet."""
+ENV_BODY_TIMEOUT_SECONDS: Final = "LGOS_BODY_TIMEOUT_SECONDS"
+"""Seconds that a client may be silent within its request body."""
 ENV_CONNECT_TIMEOUT_SECONDS: Final = "LGOS_UPSTREAM_CONNECT_TIMEOUT_SECONDS"
 """Seconds to wait for a connection to a model."""
 ENV_READ_TIMEOUT_SECONDS: Final = "LGOS_UPSTREAM_READ_TIMEOUT_SECONDS"
@@ -45,6 +47,7 @@ class Settings:
     """Empty means all namespaces."""
     log_level: str = "info"
     max_body_bytes: int = 32 * 1024 * 1024
+    body_timeout_seconds: float = 30.0
     connect_timeout_seconds: float = 2.0
     read_timeout_seconds: float = 300.0
     keep_alive_seconds: float = 75.0
@@ -77,6 +80,7 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         watch_namespaces=tuple(sorted({part.strip() for part in namespaces.split(",")} - {""})),
         log_level=level,
         max_body_bytes=number(ENV_MAX_BODY_BYTES, defaults.max_body_bytes, highest=2**31),
+        body_timeout_seconds=number(ENV_BODY_TIMEOUT_SECONDS, defaults.body_timeout_seconds),
         connect_timeout_seconds=number(
             ENV_CONNECT_TIMEOUT_SECONDS, defaults.connect_timeout_seconds
         ),

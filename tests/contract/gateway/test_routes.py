@@ -237,13 +237,50 @@ async def test_a_compressed_body_is_refused_by_name(client: aiohttp.ClientSessio
         assert "gzip" in (await error_of(answer))["message"]
 
 
-async def test_a_body_with_broken_chunks_is_a_400(served: Served) -> None:
+HEAD = b"POST /v1/responses HTTP/1.1\r\nHost: g\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (HEAD + b"zz\r\n",),
+        (HEAD + b"5\r\nabcde\r\n", b"zz\r\n"),
+        (b"GET /%zz\xff HTTP/1.1\r\n\r\n",),
+    ],
+    ids=["first chunk", "later chunk", "path"],
+)
+async def test_what_is_no_http_is_a_400_in_the_envelope_and_quoted_nowhere(
+    parts: tuple[bytes, ...], served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
     reader, writer = await served.connect()
-    writer.write(
-        b"POST /v1/responses HTTP/1.1\r\nHost: g\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
-    )
-    status, _ = await read_head(reader)
+    for part in parts:
+        writer.write(part)
+        await asyncio.sleep(0)
+    status, headers = await read_head(reader)
+    body = await reader.readexactly(int(headers["content-length"]))
     assert status == 400
+    assert json.loads(body)["error"]["message"] == "The request is not valid HTTP."
+    assert headers["server"] == "lgos-gateway"
+    assert await reader.read() == b"", "the connection ends"
+    assert "zz" not in caplog.text
+    writer.close()
+
+
+async def test_a_body_that_stalls_is_a_408() -> None:
+    async with gateway(body_timeout_seconds=0.1) as served:
+        reader, writer = await served.connect()
+        writer.write(HEAD + b"5\r\nabcde\r\n")
+        status, headers = await read_head(reader)
+        assert status == 408
+        body = json.loads(await reader.readexactly(int(headers["content-length"])))
+        assert body["error"]["code"] == "request_timeout"
+        writer.close()
+
+
+async def test_a_proxys_absolute_url_is_a_path(served: Served) -> None:
+    reader, writer = await served.connect()
+    writer.write(b"GET http://gateway/v1/models HTTP/1.1\r\nHost: gateway\r\n\r\n")
+    assert (await read_head(reader))[0] == 200
     writer.close()
 
 
