@@ -126,6 +126,17 @@ class LanggraphModelSpec(Document):
     service_account_name: Annotated[str, StringConstraints(max_length=253)] | None = None
     api: ApiComponent = Field(default_factory=ApiComponent)
 
+    @field_validator("env", "image_pull_secrets")
+    @classmethod
+    def _named_once(
+        cls, values: tuple[EnvVar | LocalObjectReference, ...]
+    ) -> tuple[EnvVar | LocalObjectReference, ...]:
+        names = [value.name for value in values]
+        if len(set(names)) != len(names):
+            msg = "names must not repeat"
+            raise ValueError(msg)
+        return values
+
 
 class ObjectMeta(Open):
     """The part of `metadata` that LGOS reads."""

@@ -158,3 +158,9 @@ def test_requests_are_counted_by_resource(path: str, resource: str) -> None:
     metrics.requested("GET", path, 200)
     labels = {"verb": "GET", "resource": resource, "code": "200"}
     assert metrics.registry.get_sample_value("lgos_operator_api_requests_total", labels) == 1.0
+
+
+@pytest.mark.parametrize("field", ["env", "imagePullSecrets"])
+def test_a_name_that_repeats_is_refused_as_the_crd_does(field: str) -> None:
+    with pytest.raises(InvalidSpecError, match=f"spec.{field}: names must not repeat"):
+        read_model(stored(spec={field: [{"name": "a"}, {"name": "a"}]}))
