@@ -121,6 +121,7 @@ class LanggraphModelSpec(Document):
     description: Annotated[str, StringConstraints(max_length=1024)] | None = None
     features: Annotated[tuple[Feature, ...], Field(max_length=8), AfterValidator(_unique)] = ()
     settings: Annotated[dict[str, Any], Field(max_length=128)] = Field(default_factory=dict)
+    unsupported_fields: Literal["Reject", "Ignore"] = "Reject"
     env: Annotated[tuple[EnvVar, ...], Field(max_length=128)] = ()
     env_from: Annotated[tuple[EnvFromSource, ...], Field(max_length=16)] = ()
     service_account_name: Annotated[str, StringConstraints(max_length=253)] | None = None

@@ -46,6 +46,8 @@ class RegistryEntry(BaseModel):
     """`module:attribute` inside the image."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Values laid over the defaults of the image's `ClientSettings`."""
+    unsupported_fields: str = "Reject"
+    """`Reject` or `Ignore`: what happens to OpenAI request fields outside the subset."""
     base_url: str
     """Where the model's API answers inside the cluster, ending in `/v1`."""
     state: ModelState = ModelState.STARTING

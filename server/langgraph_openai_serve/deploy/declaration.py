@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from langgraph_openai_serve.errors import ConfigurationError
-from langgraph_openai_serve.graph.config import GraphConfig, GraphFeature
+from langgraph_openai_serve.graph.config import (
+    GraphConfig,
+    GraphFeature,
+    UnsupportedFields,
+)
 from langgraph_openai_serve.graph.registry import ModelInfo
 from lgos_contract.manifest import LanggraphModel
 from lgos_contract.registry import RegistryEntry
@@ -28,6 +32,7 @@ class Declaration:
     description: str | None = None
     features: frozenset[str] = frozenset()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    unsupported_fields: str = UnsupportedFields.REJECT
 
     @classmethod
     def from_entry(cls, entry: RegistryEntry) -> Self:
@@ -39,6 +44,7 @@ class Declaration:
             description=entry.description,
             features=frozenset(entry.features),
             settings=entry.settings,
+            unsupported_fields=entry.unsupported_fields,
         )
 
     @classmethod
@@ -57,6 +63,7 @@ class Declaration:
             description=spec.description,
             features=frozenset(spec.features),
             settings=spec.settings,
+            unsupported_fields=spec.unsupported_fields,
         )
 
     def over(self, config: GraphConfig, *, is_bare: bool) -> GraphConfig:
@@ -74,6 +81,7 @@ class Declaration:
             description=self._description(config),
             features=self._features(config, is_bare=is_bare),
             settings_overrides={**config.settings_overrides, **self.settings},
+            unsupported_fields=self._unsupported_fields(),
         )
 
     def _description(self, config: GraphConfig) -> str:
@@ -103,3 +111,10 @@ class Declaration:
             )
             raise ConfigurationError(msg)
         return frozenset(GraphFeature(feature) for feature in self.features)
+
+    def _unsupported_fields(self) -> UnsupportedFields:
+        try:
+            return UnsupportedFields(self.unsupported_fields)
+        except ValueError as error:
+            msg = f"model '{self.id}': unsupportedFields must be Reject or Ignore, not '{self.unsupported_fields}'"
+            raise ConfigurationError(msg) from error
