@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+from starlette.exceptions import HTTPException
+
 from langgraph_openai_serve.errors import LgosError, RunCancelled, RunError
 from langgraph_openai_serve.graph.registry import GraphRegistry
 from langgraph_openai_serve.ports.observer import Mode
@@ -90,6 +92,10 @@ class ExchangeEndpoint:
             await answer.error(RunCancelled("the server stopped"))
         except LgosError as error:
             await answer.error(error)
+        except (
+            HTTPException
+        ):  # the host's scope function refuses the caller; the application's handlers answer
+            raise
         except Exception:  # a host's scope function or a bug: the caller still gets an envelope
             logger.exception("request failed: request_id=%s", request_id)
             await answer.error(RunError("the request failed"))
