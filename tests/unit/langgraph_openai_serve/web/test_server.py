@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException
 from starlette.requests import Request
 
 from langgraph_openai_serve import ConfigurationError, LanggraphOpenaiServe, OpenAIHTTPException
@@ -85,6 +85,27 @@ async def test_scope_function_may_refuse_with_an_openai_error() -> None:
     for answer in (own, asked):
         assert answer.status_code == 401
         assert answer.json()["error"]["code"] == "invalid_api_key"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(403, "invalid_request_error"), (503, "server_error")]
+)
+async def test_plain_refusal_of_a_scope_function_has_the_envelope(status: int, kind: str) -> None:
+    def refuse(_request: Request) -> str:
+        raise HTTPException(status, "Not you.", {"retry-after": "7"})
+
+    server = LanggraphOpenaiServe(registry(Probe()), checkpoint_scope=refuse).bind_openai_api()
+    async with in_process(server.app) as client:
+        answer = await client.post("/responses", json=BODY)
+
+    assert answer.status_code == status
+    assert answer.headers["retry-after"] == "7"
+    assert answer.json()["error"] == {
+        "message": "Not you.",
+        "type": kind,
+        "param": None,
+        "code": None,
+    }
 
 
 @pytest.mark.parametrize(
