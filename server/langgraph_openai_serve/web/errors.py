@@ -63,8 +63,20 @@ class OpenAIHTTPException(HTTPException):
         self.error = error
 
 
+def http_envelope(exception: HTTPException) -> bytes:
+    """Return the error answer of an HTTP exception, whether or not it knows OpenAI's metadata."""
+    if isinstance(exception, OpenAIHTTPException):
+        error = exception.error
+        return envelope(error.message, type_=error.type, param=error.param, code=error.code)
+    kind = "server_error" if exception.status_code >= 500 else "invalid_request_error"
+    return envelope(str(exception.detail), type_=kind)
+
+
 async def openai_exception_handler(_request: Request, exception: Any) -> Response:
     """Answer an `OpenAIHTTPException`."""
-    error = exception.error
-    body = envelope(error.message, type_=error.type, param=error.param, code=error.code)
-    return Response(body, exception.status_code, exception.headers, media_type="application/json")
+    return Response(
+        http_envelope(exception),
+        exception.status_code,
+        exception.headers,
+        media_type="application/json",
+    )

@@ -13,12 +13,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+from starlette.exceptions import HTTPException
+
 from langgraph_openai_serve.errors import LgosError, RunCancelled, RunError
 from langgraph_openai_serve.graph.registry import GraphRegistry
 from langgraph_openai_serve.ports.observer import Mode
 from langgraph_openai_serve.protocols import drive
 from langgraph_openai_serve.protocols.codec import Caller, Decode, Exchange, Mint
 from langgraph_openai_serve.run.executor import Run, open_run
+from langgraph_openai_serve.web.errors import http_envelope
 from langgraph_openai_serve.web.requests import OpenRequests
 from langgraph_openai_serve.web.sse import EventStream
 from langgraph_openai_serve.web.transport import (
@@ -90,6 +93,8 @@ class ExchangeEndpoint:
             await answer.error(RunCancelled("the server stopped"))
         except LgosError as error:
             await answer.error(error)
+        except HTTPException as refusal:  # raised by the host's scope function
+            await answer.refuse(refusal)
         except Exception:  # a host's scope function or a bug: the caller still gets an envelope
             logger.exception("request failed: request_id=%s", request_id)
             await answer.error(RunError("the request failed"))
@@ -163,6 +168,15 @@ class _Answer:
     async def json(self, body: bytes) -> None:
         self.started = True
         await send_json(self.send, body, headers=self.headers)
+
+    async def refuse(self, refusal: HTTPException) -> None:
+        """Send a host's own refusal."""
+        given = (refusal.headers or {}).items()
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given]
+        body = http_envelope(refusal)
+        await send_json(
+            self.send, body, status=refusal.status_code, headers=[*self.headers, *headers]
+        )
 
     async def error(self, error: LgosError) -> None:
         """Send a failure, unless an answer has begun."""
