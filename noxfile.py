@@ -115,6 +115,12 @@ def endurance(session: nox.Session) -> None:
 
 
 @nox.session
+def bench(session: nox.Session) -> None:
+    """LGOS against its floor, as ratios of CPU time; wants a quiet machine."""
+    session.run("python", "benchmarks/run.py", *session.posargs)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Links, snippets and commands of the documentation."""
     session.run(

@@ -31,7 +31,9 @@ class PacedModel(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *_args: Any, **_kwargs: Any) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=AIMessage(CHUNK * self.count))])
 
-    async def _agenerate(self, messages: list[BaseMessage], *_args: Any, **_kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *_args: Any, **_kwargs: Any
+    ) -> ChatResult:
         return self._generate(messages)
 
     async def _astream(

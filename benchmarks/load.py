@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,9 @@ from graphs import BURST_CHUNKS, CHUNK, SLOW_CHUNKS
 
 EXPECTED = {"echo": "hello", "burst": CHUNK * BURST_CHUNKS, "paced": CHUNK * BURST_CHUNKS,
             "slow": CHUNK * SLOW_CHUNKS}  # fmt: skip
+
+
+FIRST_TOKEN = re.compile(rb'"(delta|content)": ?"token')
 
 
 @dataclass
@@ -82,7 +86,7 @@ async def _one(session: aiohttp.ClientSession, base: str, load: Workload, outcom
     async with session.request(method, base + load.path, json=data) as answer:
         first = b""
         if load.stream:
-            while b'"delta":"token' not in first and b'"content":"token' not in first and b"content\": \"token" not in first and b"delta\": \"token" not in first:
+            while not FIRST_TOKEN.search(first):
                 part = await answer.content.readany()
                 if not part:
                     break

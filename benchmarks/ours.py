@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from graphs import build
+from prometheus_client import CollectorRegistry
+
 from langgraph_openai_serve import GraphConfig, GraphRegistry, LanggraphOpenaiServe
 from langgraph_openai_serve.integrations.prometheus import PrometheusObserver
-from prometheus_client import CollectorRegistry
 
 GRAPHS = build()
 observer = PrometheusObserver(CollectorRegistry(), GRAPHS)

@@ -157,8 +157,15 @@ def main() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 8192)), hard))
     result = asyncio.run(run(options))
-    print("ratios: " + " ".join(f"{row['workload'].replace(' ', '_')}={row['ratio']:.2f}" for row in result["rows"]))
-    print(f"boot CPU ratio {result['boot_cpu_ratio']:.2f}, idle RSS ratio {result['rss_idle_ratio']:.2f}")
+    print(
+        "ratios: "
+        + " ".join(
+            f"{row['workload'].replace(' ', '_')}={row['ratio']:.2f}" for row in result["rows"]
+        )
+    )
+    print(
+        f"boot CPU ratio {result['boot_cpu_ratio']:.2f}, idle RSS ratio {result['rss_idle_ratio']:.2f}"
+    )
     if options.json:
         options.json.write_text(json.dumps(result, indent=1) + "\n")
 
