@@ -110,11 +110,11 @@ class Run:
     async def _consume(self, handler: UsageHandler, push: Push, *, streaming: bool) -> Any:
         """Follow the graph to its end and return its output; push what the caller may see on the way."""
         shows_status = streaming and GraphFeature.CLIENT_EVENTS in self.model.features
-        tools = ServerToolTracker(self.request.server_tools) if self.request.server_tools else None
+        tools = ServerToolTracker(self.request.server_tools)
         modes: list[StreamMode] = ["values"]
         if shows_status:
             modes.append("custom")
-        if tools is not None:
+        if self.request.server_tools:
             modes.append("updates")
         output = None
         async for part in self._parts(handler, modes, subgraphs=shows_status):
@@ -124,12 +124,11 @@ class Run:
                 continue
             elif part["type"] == "values":
                 output = part["data"]
-            elif tools is not None:
+            else:
                 for event in tools.read(part["data"]):
                     self.first_output()
                     push(event)
-        if tools is not None:
-            tools.close()
+        tools.close()
         return output
 
     def _report(self, value: Any, push: Push) -> None:

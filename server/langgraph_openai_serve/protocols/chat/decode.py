@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -85,6 +85,8 @@ def _message(message: wire.Message, param: str, ledger: CallLedger) -> BaseMessa
             return ToolMessage(content=_content(message.content), tool_call_id=message.tool_call_id)
         case wire.AssistantMessage():
             return _assistant(message, param, ledger)
+        case _:
+            assert_never(message)
 
 
 def _assistant(message: wire.AssistantMessage, param: str, ledger: CallLedger) -> AIMessage:
@@ -127,3 +129,5 @@ def _block(part: wire.TextPart | wire.RefusalPart | wire.FilePart) -> dict[str, 
             return {"type": "refusal", "refusal": part.refusal}
         case wire.FilePart():
             return {"type": "file", "file_id": part.file.file_id}
+        case _:
+            assert_never(part)

@@ -8,7 +8,7 @@ id, phase, citations, refusals, and searches as they are. Each call needs exactl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -98,6 +98,8 @@ def _message(
         case wire.InputMessage():
             message = HumanMessage if item.role == "user" else SystemMessage
             return message(content=content_of(item.content, {}))
+        case _:
+            assert_never(item)
 
 
 def content_of(content: Any, marks: dict[str, Any]) -> Any:
@@ -122,6 +124,8 @@ def _block(
             return block
         case wire.OutputRefusal():
             return {"type": "refusal", "refusal": part.refusal}
+        case _:
+            assert_never(part)
 
 
 def _annotation(annotation: dict[str, Any]) -> dict[str, Any]:

@@ -258,6 +258,7 @@ def test_chat_tool_choice_names_a_function() -> None:
 
 
 WHOLE = [
+    TextDelta("a body takes the text from the message"),
     ServerToolCalled("s1", "version", "x"),
     ServerToolReturned("s1", "1.2.3"),
     ServerToolCalled("s2", "web_search", "q"),

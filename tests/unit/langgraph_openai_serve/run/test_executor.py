@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -27,6 +28,7 @@ from langgraph_openai_serve.run.events import (
     ServerToolReturned,
     StatusReported,
     TextDelta,
+    ToolCalled,
     Usage,
 )
 from langgraph_openai_serve.run.executor import Run, open_run
@@ -96,6 +98,29 @@ async def test_answer_without_streamed_text_is_one_delta() -> None:
     config = GraphConfig(graph=scripted_graph(lambda _: AIMessage("whole")), description="One.")
 
     assert (await events_of(config, stream=True))[0] == TextDelta("whole")
+
+
+async def test_empty_answer_has_no_delta_but_a_first_output() -> None:
+    ledger = Ledger()
+
+    assert await events_of(says(), stream=True, ledger=ledger) == [MessageCompleted(""), RunEnded()]
+    assert len(ledger.first_outputs) == 1
+
+
+async def test_offered_functions_are_called_after_the_message() -> None:
+    tools = ({"type": "function", "function": {"name": "get_time"}},)
+    events = await events_of(configs(Probe())["two_calls"], tools=tools)
+
+    assert events[1] == ToolCalled("call_t", "get_time", '{"zone":"UTC"}')
+
+
+async def test_conversation_is_the_session_of_the_run() -> None:
+    events = await events_of(
+        configs(Probe())["settings_probe"], metadata={"conversation_id": "c-1"}
+    )
+
+    assert isinstance(events[0], MessageCompleted)
+    assert json.loads(events[0].text)["metadata"] == {"langfuse_session_id": "c-1"}
 
 
 async def test_synchronous_node_streams_from_its_thread() -> None:
