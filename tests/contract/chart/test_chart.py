@@ -128,6 +128,48 @@ def test_the_gateway_service_selects_the_gateway(render: Render) -> None:
     assert ports == {"http": 8080, "metrics": 9090}
 
 
+def rules_of(documents: list[dict[str, Any]], component: str) -> list[dict[str, Any]]:
+    [role] = [
+        d for d in of_kind(documents, "ClusterRole") if d["metadata"]["name"].endswith(component)
+    ]
+    rules: list[dict[str, Any]] = role["rules"]
+    return rules
+
+
+def test_the_operator_has_the_rights_that_its_page_lists(render: Render) -> None:
+    page = (ROOT / "docs/reference/rbac.md").read_text()
+    block = page.split("```")[1]
+    listed = yaml.safe_load(block.partition("\n")[2])
+    assert rules_of(render(), "lgos-operator") == listed["rules"]
+
+
+def test_the_gateway_may_read_the_registry_and_nothing_else(render: Render) -> None:
+    assert rules_of(render(), "lgos-gateway") == [
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": ["lgos-model-registry"],
+            "verbs": ["list", "watch"],
+        }
+    ]
+
+
+def test_a_stopping_gateway_is_done_before_it_is_killed(render: Render) -> None:
+    from lgos_gateway.program import CUT_SECONDS
+    from lgos_gateway.settings import load_settings
+
+    # The shortest grace that the chart takes for this drain.
+    documents = render(
+        "--set", "gateway.drainSeconds=10", "--set", "gateway.terminationGracePeriodSeconds=15"
+    )  # fmt: skip
+    [pod] = [p for p in pods(documents) if p["containers"][0]["name"] == "gateway"]
+    [container] = pod["containers"]
+    settings = load_settings({e["name"]: e["value"] for e in container["env"]})
+    pause = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    needed = pause + settings.shutdown_delay_seconds + settings.drain_seconds + 2 * CUT_SECONDS
+    assert needed < pod["terminationGracePeriodSeconds"]
+
+
 def test_a_release_name_of_fifty_characters_gives_lawful_names(render: Render) -> None:
     name = "r" * 50
     for document in render(name=name):
