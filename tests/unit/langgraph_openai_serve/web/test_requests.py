@@ -16,6 +16,16 @@ async def request(requests: OpenRequests, until: asyncio.Event, entered: asyncio
         requests.leave(task)
 
 
+async def test_request_that_ends_within_the_drain_time_is_waited_for() -> None:
+    requests, until, entered = OpenRequests(), asyncio.Event(), asyncio.Event()
+    task = asyncio.create_task(request(requests, until, entered))
+    await entered.wait()
+    asyncio.get_running_loop().call_later(0.01, until.set)
+
+    assert await requests.drain(5) is True
+    await task
+
+
 async def test_idle_server_drains_at_once() -> None:
     requests = OpenRequests()
 
@@ -68,6 +78,15 @@ async def test_request_that_does_not_let_go_does_not_hold_the_drain() -> None:
     await task
 
 
-def test_request_needs_a_task() -> None:
-    with pytest.raises(RuntimeError):
-        OpenRequests().enter()
+async def test_request_needs_a_task() -> None:
+    outcome: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+
+    def outside_of_tasks() -> None:
+        try:
+            OpenRequests().enter()
+        except RuntimeError as error:
+            outcome.set_result(error)
+
+    asyncio.get_running_loop().call_soon(outside_of_tasks)
+
+    assert str(await outcome) == "a request needs a task"
