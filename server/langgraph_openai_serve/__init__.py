@@ -1,15 +1,25 @@
-"""Serve LangGraph graphs through the OpenAI API."""
+"""Serve LangGraph graphs through the OpenAI API.
 
-from langgraph_openai_serve.errors import ConfigurationError, LgosError
-from langgraph_openai_serve.graph.config import GraphConfig, GraphFeature
-from langgraph_openai_serve.graph.registry import GraphRegistry, ModelInfo
-from langgraph_openai_serve.graph.request import GraphRequest, NamedTool
-from langgraph_openai_serve.graph.settings import ClientSettings
-from langgraph_openai_serve.graph.status import status_event
-from langgraph_openai_serve.run.citations import citation_slice
-from langgraph_openai_serve.web.errors import OpenAIHTTPException
-from langgraph_openai_serve.web.exchange import Limits
-from langgraph_openai_serve.web.server import LanggraphOpenaiServe
+The names below are loaded when they are first used: `lgos gateway` and `lgos operator` start from this package and must
+not pay for LangGraph and FastAPI.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from langgraph_openai_serve.errors import ConfigurationError, LgosError
+    from langgraph_openai_serve.graph.config import GraphConfig, GraphFeature, UnsupportedFields
+    from langgraph_openai_serve.graph.registry import GraphRegistry, ModelInfo
+    from langgraph_openai_serve.graph.request import GraphRequest, NamedTool
+    from langgraph_openai_serve.graph.settings import ClientSettings
+    from langgraph_openai_serve.graph.status import status_event
+    from langgraph_openai_serve.run.citations import citation_slice
+    from langgraph_openai_serve.web.errors import OpenAIHTTPException
+    from langgraph_openai_serve.web.exchange import Limits
+    from langgraph_openai_serve.web.server import LanggraphOpenaiServe
 
 __all__ = [
     "ClientSettings",
@@ -24,6 +34,35 @@ __all__ = [
     "ModelInfo",
     "NamedTool",
     "OpenAIHTTPException",
+    "UnsupportedFields",
     "citation_slice",
     "status_event",
 ]
+
+_HOMES: Final = {
+    "errors": ("ConfigurationError", "LgosError"),
+    "graph.config": ("GraphConfig", "GraphFeature", "UnsupportedFields"),
+    "graph.registry": ("GraphRegistry", "ModelInfo"),
+    "graph.request": ("GraphRequest", "NamedTool"),
+    "graph.settings": ("ClientSettings",),
+    "graph.status": ("status_event",),
+    "run.citations": ("citation_slice",),
+    "web.errors": ("OpenAIHTTPException",),
+    "web.exchange": ("Limits",),
+    "web.server": ("LanggraphOpenaiServe",),
+}
+_HOME_OF: Final = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    module = _HOME_OF.get(name)
+    if module is None:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
