@@ -10,17 +10,25 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, GenerationChunk, LLMResult
-from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langgraph.constants import TAG_NOSTREAM
 
 from langgraph_openai_serve.run.messages import text_of
+
+T = TypeVar("T")
+
+try:
+    from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingMarker
+except ImportError:  # private to langchain-core; `probe` finds that it is gone
+
+    class StreamingMarker(Generic[T]):  # type: ignore[no-redef]  # what is left of the marker
+        """Marks nothing."""
 
 
 class UsageHandler(BaseCallbackHandler):
@@ -48,7 +56,7 @@ class UsageHandler(BaseCallbackHandler):
                         self.reports.append(usage)
 
 
-class TextHandler(UsageHandler, _StreamingCallbackHandler[Any]):
+class TextHandler(UsageHandler, StreamingMarker[Any]):
     """Hands every streamed piece of text to `emit`, on the event loop that made the handler.
 
     The marker base class makes LangChain stream a model that a node only invokes. Calls tagged `nostream` stay silent.

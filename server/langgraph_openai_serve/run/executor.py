@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,21 +18,18 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.types import StreamMode, StreamPart
 
 from langgraph_openai_serve.errors import LgosError, RunError
 from langgraph_openai_serve.graph.config import GraphFeature
 from langgraph_openai_serve.graph.registry import GraphRegistry, RegisteredModel
 from langgraph_openai_serve.graph.request import GraphRequest
-from langgraph_openai_serve.graph.status import visible_description
 from langgraph_openai_serve.ports.observer import Mode, RunInfo, RunObserver, RunStatus
-from langgraph_openai_serve.run.callbacks import TextHandler, UsageHandler
 from langgraph_openai_serve.run.citations import citations_of
 from langgraph_openai_serve.run.events import (
     MessageCompleted,
     Push,
     RunEnded,
-    StatusReported,
+    RunEvent,
     TextDelta,
 )
 from langgraph_openai_serve.run.messages import (
@@ -44,7 +41,8 @@ from langgraph_openai_serve.run.messages import (
     total_usage,
 )
 from langgraph_openai_serve.run.prepare import prepare, resolve_settings, runnable_config, settled
-from langgraph_openai_serve.run.server_tools import ServerToolTracker
+from langgraph_openai_serve.run.probe import text_comes_by_callback
+from langgraph_openai_serve.run.stream import PartReader
 
 logger = logging.getLogger(__name__)
 
@@ -90,9 +88,8 @@ class Run:
         push(ended)
 
     async def _collect(self, push: Push) -> RunEnded:
-        handler = UsageHandler()
-        output = await self._consume(handler, push, streaming=False)
-        return await self._finish(output, None, handler, push)
+        reader = PartReader(self.request, push, None)
+        return await self._finish(await self._consume(reader), None, reader, push)
 
     async def _stream(self, push: Push) -> RunEnded:
         streamed: list[str] = []
@@ -103,55 +100,35 @@ class Run:
             streamed.append(text)
             push(TextDelta(text))
 
-        handler = TextHandler(emit)
-        output = await self._consume(handler, push, streaming=True)
-        return await self._finish(output, streamed, handler, push)
-
-    async def _consume(self, handler: UsageHandler, push: Push, *, streaming: bool) -> Any:
-        """Follow the graph to its end and return its output; push what the caller may see on the way."""
-        shows_status = streaming and GraphFeature.CLIENT_EVENTS in self.model.features
-        tools = ServerToolTracker(self.request.server_tools)
-        modes: list[StreamMode] = ["values"]
-        if shows_status:
-            modes.append("custom")
-        if self.request.server_tools:
-            modes.append("updates")
-        output = None
-        async for part in self._parts(handler, modes, subgraphs=shows_status):
-            if part["type"] == "custom":
-                self._report(part["data"], push)
-            elif part["ns"]:
-                continue
-            elif part["type"] == "values":
-                output = part["data"]
-            else:
-                for event in tools.read(part["data"]):
-                    self.first_output()
-                    push(event)
-        tools.close()
-        return output
-
-    def _report(self, value: Any, push: Push) -> None:
-        description = visible_description(value)
-        if description is not None:
+        def noting(event: RunEvent) -> None:
             self.first_output()
-            push(StatusReported(description))
+            push(event)
 
-    def _parts(
-        self, handler: UsageHandler, modes: list[StreamMode], *, subgraphs: bool
-    ) -> AsyncIterator[StreamPart[Any, Any]]:
-        self.config["callbacks"] = [handler]
-        return self.model.graph.astream(
+        shows_status = GraphFeature.CLIENT_EVENTS in self.model.features
+        by_callback = await text_comes_by_callback()
+        reader = PartReader(
+            self.request, noting, emit, shows_status=shows_status, by_callback=by_callback
+        )
+        return await self._finish(await self._consume(reader), streamed, reader, push)
+
+    async def _consume(self, reader: PartReader) -> Any:
+        """Follow the graph to its end and return its output."""
+        self.config["callbacks"] = [reader.handler]
+        parts = self.model.graph.astream(
             self.graph_input,
             self.config,
             context=self.context,
-            stream_mode=modes,
-            subgraphs=subgraphs,
+            stream_mode=reader.modes,
+            subgraphs=reader.subgraphs,
             version="v2",
         )
+        async for part in parts:
+            reader.read(part)
+        reader.close()
+        return reader.output
 
     async def _finish(
-        self, output: Any, streamed: list[str] | None, handler: UsageHandler, push: Push
+        self, output: Any, streamed: list[str] | None, reader: PartReader, push: Push
     ) -> RunEnded:
         message = await self._message(output)
         text = text_of(message)
@@ -171,7 +148,7 @@ class Run:
         push(MessageCompleted(text, refusal_of(message), citations_of(message), complete=complete))
         for call in tool_calls(message, self.request.tool_names, complete=complete):
             push(call)
-        return RunEnded(incomplete, total_usage(handler.reports))
+        return RunEnded(incomplete, total_usage(reader.handler.reports))
 
     async def _message(self, output: Any) -> AIMessage:
         adapter = self.model.config.output_to_message

@@ -7,7 +7,7 @@ a result before the run may succeed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import orjson
@@ -26,12 +26,20 @@ class ServerToolTracker:
 
     Args:
         selected: Names that the request selected.
+        history: The request's messages; a call replayed in them is graph input and not emitted again.
     """
 
-    def __init__(self, selected: frozenset[str]) -> None:
+    def __init__(self, selected: frozenset[str], history: Iterable[BaseMessage] = ()) -> None:
         self._selected = selected
         self._open: dict[str, str] = {}
         self._seen: set[str] = set()
+        self._replayed = {
+            call["id"]
+            for message in history
+            if selected and isinstance(message, AIMessage)
+            for call in message.tool_calls
+        }
+        self._read: set[str] = set()
 
     def read(self, update: Any) -> Iterator[ServerToolCalled | ServerToolReturned]:
         """Yield what a completed update of the root graph says about selected tools.
@@ -40,6 +48,10 @@ class ServerToolTracker:
             RunError: A call has no id, or an id that was used before.
         """
         for message in _messages(update):
+            if message.id in self._read:
+                continue  # a node that is a graph itself returns all messages, the earlier ones too
+            if message.id is not None:
+                self._read.add(message.id)
             if isinstance(message, AIMessage):
                 yield from self._calls(message)
             elif isinstance(message, ToolMessage) and message.tool_call_id in self._open:
@@ -64,7 +76,7 @@ class ServerToolTracker:
     def _calls(self, message: AIMessage) -> Iterator[ServerToolCalled]:
         for call in message.tool_calls:
             name, call_id = call["name"], call["id"]
-            if name not in self._selected:
+            if name not in self._selected or call_id in self._replayed:
                 continue
             if not call_id or call_id in self._seen:
                 msg = f"the graph emitted the call id '{call_id}' of server tool '{name}' twice, or left it out"
