@@ -14,8 +14,8 @@ from typing import Any
 
 import openai
 import pytest
-from house.serving import free_port
 
+from house.serving import free_port
 from lgos_contract.registry import ModelState, RegistryEntry, dump_entry
 from support.programs import LGOS, Program, finished, running, status
 
