@@ -114,20 +114,22 @@ def rewritten(page: Path) -> str:
 
 def main(arguments: list[str]) -> int:
     """Compare or write; return the exit code."""
-    changed = []
+    writes, failed = "--write" in arguments, False
     for page in pages():
         try:
             new = rewritten(page)
         except SnippetError as error:
             print(error, file=sys.stderr)
-            return 1
-        if new != page.read_text():
-            changed.append(page)
-            if "--write" in arguments:
-                page.write_text(new)
-    for page in changed:
-        print(f"{page.relative_to(ROOT)}: {'written' if '--write' in arguments else 'differs'}")
-    return int(bool(changed) and "--write" not in arguments)
+            failed = True
+            continue
+        if new == page.read_text():
+            continue
+        print(f"{page.relative_to(ROOT)}: {'written' if writes else 'differs'}")
+        if writes:
+            page.write_text(new)
+        else:
+            failed = True
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -40,10 +40,17 @@ def digest(files: Iterable[Path], *texts: str) -> str:
     return total.hexdigest()[:16]
 
 
+def lock_file(name: str) -> Path:
+    """Return the file that is locked for `name`. It is never deleted: a waiting process may hold it open."""
+    folder = cache_dir() / "locks"
+    folder.mkdir(exist_ok=True)
+    return folder / name
+
+
 @contextlib.contextmanager
 def lock(name: str) -> Iterator[None]:
     """Hold the machine-wide lock `name`; a second process waits and says so."""
-    with (cache_dir() / f"{name}.lock").open("w") as file:
+    with lock_file(name).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -80,4 +87,3 @@ def forget_others(target: Path, keep: int = 2) -> None:
     builds.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for old in builds[keep - 1 :]:
         shutil.rmtree(old, ignore_errors=True)
-        (target.parent / f"{old.name}.lock").unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.audit import AuditLog
-from tools.cache import cache_dir
+from tools.cache import lock_file
 from tools.control_plane import start_control_plane, stop_control_plane
 from tools.kubernetes_programs import build_programs, programs_dir
 from tools.node import load_image, missing_parts, start_node, stop_node
@@ -207,7 +207,7 @@ def _slot(kind: str, count: int) -> Iterator[int]:
     """Hold the first free slot of `count`; wait for slot 0 when all are taken."""
     with contextlib.ExitStack() as files:
         for number in range(count):
-            file = files.enter_context((cache_dir() / f"cluster-{kind}-{number}.lock").open("w"))
+            file = files.enter_context(lock_file(f"cluster-{kind}-{number}").open("w"))
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -219,6 +219,6 @@ def _slot(kind: str, count: int) -> Iterator[int]:
             file=sys.stderr,
             flush=True,
         )
-        file = files.enter_context((cache_dir() / f"cluster-{kind}-0.lock").open("w"))
+        file = files.enter_context(lock_file(f"cluster-{kind}-0").open("w"))
         fcntl.flock(file, fcntl.LOCK_EX)
         yield 0

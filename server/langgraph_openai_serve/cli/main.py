@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -193,6 +194,8 @@ def _render(options: argparse.Namespace) -> int:
 
 
 def _serve(_options: argparse.Namespace) -> int:
+    # The first process of a container ignores SIGTERM until it has a handler, and the imports below take a second.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     with needs_extra("serve", "server"):
         from langgraph_openai_serve.deploy.api import serve
     return serve()

@@ -14,7 +14,12 @@ from contextlib import AsyncExitStack, ExitStack
 from typing import Final
 
 from langgraph_openai_serve.deploy.imports import described
-from langgraph_openai_serve.deploy.process import fast_loop, log_to_stderr, report_failure
+from langgraph_openai_serve.deploy.process import (
+    fast_loop,
+    import_from_working_folder,
+    log_to_stderr,
+    report_failure,
+)
 from langgraph_openai_serve.deploy.registry import build_registry, mounted_declaration
 from langgraph_openai_serve.deploy.server import (
     StopSignal,
@@ -48,6 +53,7 @@ def serve(environ: Mapping[str, str] = os.environ) -> int:
     try:
         settings = load_settings(environ)
         log_to_stderr(settings.log_level)
+        import_from_working_folder()
         with asyncio.Runner(loop_factory=fast_loop()) as runner:
             runner.run(_serve(settings))
     except ConfigurationError as error:

@@ -24,6 +24,16 @@ def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
+def import_from_working_folder() -> None:
+    """Let graphs be imported from the working folder, too: an image may have copied modules instead of a package.
+
+    It comes last, so that a file there hides no installed module.
+    """
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.append(folder)
+
+
 def log_to_stderr(level: str) -> None:
     """Send all logs of the process to standard error."""
     logging.basicConfig(

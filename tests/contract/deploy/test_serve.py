@@ -91,7 +91,6 @@ class Pod:
         self.port, self.metrics_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.env = {
-            "PYTHONPATH": str(folder),
             "LGOS_MODEL": "research",
             "LGOS_REGISTRY_DIR": str(self.registry),
             "LGOS_HOST": "127.0.0.1",

@@ -40,11 +40,13 @@ def exports(path: Path) -> list[str] | None:
 
 
 def imported_names(path: Path) -> set[str]:
-    """Names that a module binds with `from … import …`, those for its own use left out."""
+    """Names that a module imports for type checkers and loads when they are first used."""
     return {
         alias.asname or alias.name
-        for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.ImportFrom) and node.module != "__future__"
+        for block in ast.parse(path.read_text()).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
 

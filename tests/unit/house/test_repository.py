@@ -127,7 +127,7 @@ def test_decisions_are_short_and_say_what_was_refused(page: Path) -> None:
         (UNFINISHED, "mastodon", False),
         (HOME_PATH, "see /ho" + "me/jane/graphs", True),
         (HOME_PATH, "the path /api/home/page", False),
-        (PRIVATE_HOST, "https://pypi.corp-" + "net.internal/simple", True),
+        (PRIVATE_HOST, "https://" + "pypi.corp-net.internal/simple", True),
         (PRIVATE_HOST, "https://web.team.svc.cluster.local/v1", False),
     ],
 )
