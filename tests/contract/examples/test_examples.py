@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import openai
 import pytest
-from house.serving import free_port
 
+from house.serving import free_port
 from support.programs import LGOS, ROOT, finished, running
 
 TOOL = {
