@@ -7,8 +7,7 @@ middleware of ours around the body. FastAPI still owns the application, its docu
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, Self
 
 from fastapi import FastAPI
@@ -20,6 +19,7 @@ from langgraph_openai_serve.graph.registry import GraphRegistry
 from langgraph_openai_serve.protocols.chat.decode import decode as decode_chat
 from langgraph_openai_serve.protocols.codec import Decode, Mint
 from langgraph_openai_serve.protocols.responses.decode import decode as decode_response
+from langgraph_openai_serve.web.application import Application
 from langgraph_openai_serve.web.errors import OpenAIHTTPException, openai_exception_handler
 from langgraph_openai_serve.web.exchange import ExchangeEndpoint, Limits, ResolveScope
 from langgraph_openai_serve.web.health import (
@@ -62,11 +62,7 @@ class LanggraphOpenaiServe:
         mint: Mint | None = None,
     ) -> None:
         self.registry = registry
-        self.app = (
-            app
-            if app is not None
-            else FastAPI(title="LangGraph OpenAI Serve", lifespan=_no_resources)
-        )
+        self.app = app if app is not None else Application()
         self._limits = limits or Limits()
         self._mint = mint or Mint()
         self._requests = OpenRequests()
@@ -87,7 +83,10 @@ class LanggraphOpenaiServe:
             raise ConfigurationError(msg)
         self._bound = True
         self.app.add_exception_handler(OpenAIHTTPException, openai_exception_handler)
-        self.app.router.routes.extend([*self._api_routes(prefix), *self._health_routes()])
+        routes = [*self._api_routes(prefix), *self._health_routes()]
+        self.app.router.routes.extend(routes)
+        if isinstance(self.app, Application):
+            self.app.take_direct(prefix, routes)
         return self
 
     @property
@@ -172,8 +171,3 @@ def _resolver(checkpoint_scope: CheckpointScope | None) -> ResolveScope:
         return await owner if inspect.isawaitable(owner) else owner
 
     return asked
-
-
-@asynccontextmanager
-async def _no_resources(_app: FastAPI) -> AsyncGenerator[None, None]:
-    yield
