@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 try:
     from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingMarker
-except ImportError:  # private to langchain-core; `probe` finds that it is gone
+except ImportError:  # pragma: no cover - private to langchain-core, which has it today
 
     class StreamingMarker(Generic[T]):  # type: ignore[no-redef]  # what is left of the marker
         """Marks nothing."""
