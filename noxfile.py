@@ -99,8 +99,6 @@ def cluster(session: nox.Session) -> None:
     session.run(
         "pytest",
         "tests/cluster",
-        "-m",
-        "not endurance",
         "--junitxml=reports/cluster.xml",
         *session.posargs,
     )

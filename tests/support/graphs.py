@@ -54,6 +54,7 @@ def configs(probe: Probe) -> dict[str, GraphConfig]:
     """All fixture graphs by their model name."""
     answers: dict[str, Answer] = {
         "echo": _echo,
+        "ramble": _says(*["word "] * MANY),
         "two_tokens": _says("Hel", "lo", usage=(7, 2)),
         "text_then_call": _text_then_call,
         "two_calls": _two_calls,

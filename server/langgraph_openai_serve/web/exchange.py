@@ -52,7 +52,7 @@ class Limits:
 
     body_bytes: int = 32 * 1024 * 1024
     """Larger request bodies are refused with 413."""
-    stream_buffer_bytes: int = 8 * 1024 * 1024
+    stream_buffer_bytes: int = 1024 * 1024
     """A client that lets this much wait unread loses its stream."""
     keep_alive_seconds: float = 15.0
     """Longest silence of an event stream."""

@@ -1,0 +1,51 @@
+"""A server process for soak tests: `python -m support.soak_server PORT`; tells of itself on `/process`."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, Response
+from prometheus_client import CollectorRegistry, generate_latest
+
+from langgraph_openai_serve import LanggraphOpenaiServe
+from langgraph_openai_serve.integrations.prometheus import PrometheusObserver
+from support.graphs import Probe, configs, registry
+
+
+def resident_kib() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0])
+
+
+def main() -> None:
+    probe = Probe()
+    metrics = CollectorRegistry()
+    models = registry(probe, PrometheusObserver(metrics, configs(probe)))
+    api = LanggraphOpenaiServe(models).bind_openai_api()
+    around = FastAPI()
+
+    @around.get("/process")
+    async def process() -> dict[str, Any]:
+        gc.collect()
+        return {
+            "resident_kib": resident_kib(),
+            "tasks": len(asyncio.all_tasks()),
+            "open_requests": api.open_requests,
+            "objects": len(gc.get_objects()),
+        }
+
+    @around.get("/metrics")
+    async def exposition() -> Response:
+        return Response(generate_latest(metrics))
+
+    around.mount("/", api.app)
+    uvicorn.run(around, host="127.0.0.1", port=int(sys.argv[1]), log_level="critical")
+
+
+if __name__ == "__main__":
+    main()
