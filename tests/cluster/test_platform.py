@@ -85,6 +85,12 @@ class Platform:
     def apply(self, *documents: dict[str, Any]) -> None:
         self.cluster.kubectl("apply", "-n", TEAM, "-f", "-", stdin=yaml.safe_dump_all(documents))
 
+    def serve_models(self) -> None:
+        """Apply the two models and wait until they are ready; changes nothing when they are."""
+        self.apply(*(self.manifest(name) for name in MODELS))
+        for name in MODELS:
+            self.wait_ready(name)
+
     def model(self, name: str) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(
             self.cluster.kubectl("get", "-n", TEAM, f"langgraphmodel/{name}", "-o", "json")
@@ -136,9 +142,7 @@ def test_two_models_become_ready_and_listed(platform: Platform, say: Say) -> Non
     say(f"helm install --wait: {time.monotonic() - platform.started:.1f} s")
     assert platform.listed() == set()
     applied = time.monotonic()
-    platform.apply(platform.manifest("echo"), platform.manifest("writer"))
-    for name in MODELS:
-        platform.wait_ready(name)
+    platform.serve_models()
     ready = time.monotonic()
     wait_for(lambda: platform.listed() == set(MODELS), 10, "both models are listed")
     say(f"apply → Ready: {ready - applied:.1f} s; Ready → listed: {time.monotonic() - ready:.2f} s")
@@ -195,8 +199,10 @@ def test_conditions_and_columns_say_what_a_person_wants_to_know(platform: Platfo
 
 
 @pytest.mark.parametrize("seconds", [60, pytest.param(600, marks=pytest.mark.endurance)])
-@pytest.mark.usefixtures("platform")
-def test_the_steady_operator_writes_nothing(audit_log: AuditLog, say: Say, seconds: int) -> None:
+def test_the_steady_operator_writes_nothing(
+    platform: Platform, audit_log: AuditLog, say: Say, seconds: int
+) -> None:
+    platform.serve_models()
     mark = audit_log.mark()
     time.sleep(seconds)  # the length of the observation is the test
     entries = [each for each in audit_log.entries(mark) if each.user == OPERATOR]
