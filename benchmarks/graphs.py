@@ -1,4 +1,4 @@
-"""The graphs that every contender serves: an echo, and a fake model that streams chunks at three paces."""
+"""The graphs that every contender serves: an echo, and a fake model that streams chunks at several paces."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 BURST_CHUNKS = 200
 SLOW_CHUNKS = 50
 SLOW_SECONDS = 0.02
+HOLD_SECONDS = 120.0
 CHUNK = "token "
 
 
@@ -77,5 +78,6 @@ def build() -> dict[str, Any]:
         "echo": _graph(_echo),
         "burst": _model_graph(PacedModel(count=BURST_CHUNKS)),
         "paced": _model_graph(PacedModel(count=BURST_CHUNKS, pause=0.0)),
+        "hold": _model_graph(PacedModel(count=1, pause=HOLD_SECONDS)),
         "slow": _model_graph(PacedModel(count=SLOW_CHUNKS, pause=SLOW_SECONDS)),
     }

@@ -22,9 +22,11 @@ from typing import Any
 
 import aiohttp
 from load import WORKLOADS, Workload, drive
+from page import page
 
 FOLDER = Path(__file__).parent
 TICK = os.sysconf("SC_CLK_TCK")
+OPEN_STREAMS = 1000
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 TARGETS = {
     "models": 1.0, "chat": 1.10, "responses": 1.10, "chat paced": 0.85, "responses paced": 0.85,
@@ -122,6 +124,7 @@ async def run(options: argparse.Namespace) -> dict[str, Any]:
                 row = await measure(session, load, contenders, options.slices)
                 rows.append(row)
                 print_row(row)
+            stream_kib = [] if options.only else await stream_memory(session)
         finally:
             for one in contenders:
                 one.stop()
@@ -129,11 +132,42 @@ async def run(options: argparse.Namespace) -> dict[str, Any]:
         "python": platform.python_version(),
         "versions": {name: version(name) for name in ("langgraph", "langchain-core", "uvicorn", "starlette")},
         "slices": options.slices,
+        "cores": os.cpu_count(),
         "load_average": os.getloadavg()[0],
         "boot_cpu_ratio": contenders[1].boot_seconds / contenders[0].boot_seconds,
         "rss_idle_ratio": idle[1] / idle[0],
+        "open_stream_kib": stream_kib,
         "rows": rows,
     }  # fmt: skip
+
+
+async def stream_memory(session: aiohttp.ClientSession) -> list[float]:
+    """Measure open streams on fresh processes, floor first."""
+    found = []
+    for name, module in (("floor_http", "floor"), ("ours", "ours")):
+        one = Contender(name, module)
+        try:
+            await one.ready(session)
+            found.append(await open_stream_kib(session, one, OPEN_STREAMS))
+        finally:
+            one.stop()
+    print(f"open stream: {found[0]:.1f} → {found[1]:.1f} KiB, ratio {found[1] / found[0]:.2f}")
+    return found
+
+
+async def open_stream_kib(session: aiohttp.ClientSession, one: Contender, streams: int) -> float:
+    """Return what one open stream costs in resident memory."""
+    body = {"model": "hold", "input": "hello", "stream": True}
+    before = one.rss_kib()
+    answers = await asyncio.gather(
+        *(session.post(one.base + "/v1/responses", json=body) for _ in range(streams))
+    )
+    for answer in answers:
+        await answer.content.readany()
+    held = one.rss_kib() - before
+    for answer in answers:
+        answer.close()
+    return held / streams
 
 
 def print_row(row: dict[str, Any]) -> None:
@@ -153,6 +187,7 @@ def main() -> None:
     parser.add_argument("--slices", type=int, default=9)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--page", type=Path, help="write the reference page here")
     options = parser.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 8192)), hard))
@@ -166,6 +201,8 @@ def main() -> None:
     print(
         f"boot CPU ratio {result['boot_cpu_ratio']:.2f}, idle RSS ratio {result['rss_idle_ratio']:.2f}"
     )
+    if options.page:
+        options.page.write_text(page(result))
     if options.json:
         options.json.write_text(json.dumps(result, indent=1) + "\n")
 
