@@ -49,7 +49,7 @@ def lock_file(name: str) -> Path:
 
 @contextlib.contextmanager
 def lock(name: str) -> Iterator[None]:
-    """Hold the machine-wide lock `name`; a second process waits and says so."""
+    """Hold the lock `name` of this cache; a second process waits and says so."""
     with lock_file(name).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.audit import AuditLog
-from tools.cache import lock_file
 from tools.control_plane import start_control_plane, stop_control_plane
 from tools.kubernetes_programs import build_programs, programs_dir
 from tools.node import load_image, missing_parts, start_node, stop_node
@@ -153,8 +152,7 @@ def why_no_node() -> str | None:
 def running_node() -> Iterator[Cluster]:
     """Run a whole node; it is gone when the block ends."""
     programs = build_programs()
-    with _slot("node", NODE_SLOTS) as slot:
-        settings = node_settings(slot, programs)
+    with _free_one([node_settings(slot, programs) for slot in range(NODE_SLOTS)]) as settings:
         cluster = Cluster(settings.kubeconfig, programs / "kubectl", settings)
         with _ended(lambda: stop_node(settings)):
             with _explained(cluster):
@@ -167,8 +165,7 @@ def running_api() -> Iterator[Cluster]:
     """Run etcd, the API server and the controller manager; they are gone when the block ends."""
     programs = build_programs()
     user = os.getuid()
-    with _slot(f"api-{user}", API_SLOTS) as slot:
-        settings = api_settings(slot, programs, user)
+    with _free_one([api_settings(slot, programs, user) for slot in range(API_SLOTS)]) as settings:
 
         def clean() -> None:
             stop_control_plane(settings)
@@ -203,22 +200,23 @@ def _explained(cluster: Cluster) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _slot(kind: str, count: int) -> Iterator[int]:
-    """Hold the first free slot of `count`; wait for slot 0 when all are taken."""
+def _free_one(choices: list[ClusterSettings]) -> Iterator[ClusterSettings]:
+    """Hold the first settings that no cluster uses; wait for the first ones when all are taken."""
     with contextlib.ExitStack() as files:
-        for number in range(count):
-            file = files.enter_context(lock_file(f"cluster-{kind}-{number}").open("w"))
+        for settings in choices:
+            file = files.enter_context(settings.lock.open("w"))
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            yield number
+            yield settings
             return
+        count = len(choices)
         print(
             f"all {count} test clusters of this machine are in use: waiting for one",
             file=sys.stderr,
             flush=True,
         )
-        file = files.enter_context(lock_file(f"cluster-{kind}-0").open("w"))
+        file = files.enter_context(choices[0].lock.open("w"))
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield 0
+        yield choices[0]

@@ -41,6 +41,8 @@ def running(folder: Path, name: str) -> int | None:
     if not pid_file.exists():
         return None
     pid = int(pid_file.read_text())
+    if pid in _own:  # its command line may still be empty: the kernel fills it in after the start
+        return pid if _own[pid].poll() is None else None
     if not alive(pid):
         return None
     command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")

@@ -58,6 +58,11 @@ class ClusterSettings:
         return f"https://{self.host}:{self.api_port}"
 
     @property
+    def lock(self) -> Path:
+        """Locked while the cluster runs. Beside the state, not in a cache: all checkouts share the addresses."""
+        return self.state.with_name(f"{self.state.name}.lock")
+
+    @property
     def pki(self) -> Path:
         """Folder of certificates and kubeconfigs."""
         return self.state / "pki"
