@@ -15,7 +15,7 @@ SOME_USER = 1000690000
 """A user that no image knows, as some distributions give each namespace."""
 
 LOOK_AROUND = """
-import importlib, json, os, subprocess, sys
+import importlib.util, json, os, subprocess, sys
 status = dict(line.split(":\\t", 1) for line in open("/proc/self/status") if ":\\t" in line)
 try:
     open("/opt/lgos/written", "w")
@@ -28,7 +28,7 @@ compiled = all(os.path.exists(sys.modules[module].__cached__) for module in sys.
 lgos = subprocess.run(["lgos", "--version"], capture_output=True, text=True)
 print(json.dumps({
     "user": os.getuid(), "group": os.getgid(), "capabilities": int(status["CapEff"], 16), "home": os.environ["HOME"],
-    "writable": writable, "compiled": compiled, "version": (lgos.stdout + lgos.stderr).strip(), "code": lgos.returncode,
+    "langgraph": importlib.util.find_spec("langgraph") is not None, "writable": writable, "compiled": compiled, "version": (lgos.stdout + lgos.stderr).strip(), "code": lgos.returncode,
 }))
 """
 
@@ -127,6 +127,7 @@ def test_image_runs_restricted_as_any_user(
         "group": group,
         "capabilities": 0,
         "home": "/tmp",  # noqa: S108 -- what the image sets
+        "langgraph": image.startswith("examples"),
         "writable": False,
         "compiled": True,
         "version": f"lgos {version('langgraph-openai-serve')}",

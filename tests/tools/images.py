@@ -81,7 +81,10 @@ def _build_all(archives: Path) -> None:
     _require_base()
     for name, dockerfile in IMAGES.items():
         with _timed(f"image {name}"):
-            _buildah("bud", *_build_options(), "-f", dockerfile, "-t", image_reference(name), ".")
+            # The costly stage gets a name, else the pruning below takes it and every build is cold.
+            kept = ["--target", "dependencies", "-t", image_reference(f"{name}-dependencies")]
+            for wanted in (kept, ["-t", image_reference(name)]):
+                _buildah("bud", *_build_options(), "-f", dockerfile, *wanted, ".")
     _derive_next()
     for name in [*IMAGES, NEXT]:
         with _timed(f"archive {name}"):
@@ -89,7 +92,7 @@ def _build_all(archives: Path) -> None:
             _buildah(
                 "push", "--quiet", reference, f"docker-archive:{archives / name}.tar:{reference}"
             )
-    # Layers of earlier builds that no image uses any more; the cache of this build stays.
+    # What no named image needs any more: the storage would grow with every change.
     _buildah("rmi", "--prune", "--force")
 
 
