@@ -125,7 +125,10 @@ def _unknown_tag(problem: Any) -> RequestError:
 
 
 def _rank(problem: Any) -> int:
-    # A field nobody knows is the most telling complaint; a missing one may only follow from it.
+    """Order complaints: a wrong `type` explains the rest, an unknown field a missing one."""
+    loc = problem["loc"]
+    if problem["type"] == "literal_error" and loc and loc[-1] == "type":
+        return -1
     return {"extra_forbidden": 0, "unsupported_parameter": 0, "missing": 2}.get(problem["type"], 1)
 
 

@@ -12,6 +12,7 @@ from langgraph_openai_serve.graph.request import GraphRequest, NamedTool, ToolCh
 from langgraph_openai_serve.ports.observer import Api
 from langgraph_openai_serve.protocols.chat.exchange import ChatExchange
 from langgraph_openai_serve.protocols.codec import Caller
+from langgraph_openai_serve.protocols.metadata import check_metadata
 from langgraph_openai_serve.protocols.read import read
 from langgraph_openai_serve.protocols.tools import CallLedger, bindable, check_tools, replayed_call
 from langgraph_openai_serve.wire import chat as wire
@@ -26,6 +27,7 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ChatExchange:
     """
     body, ignored = read(wire.ChatCompletionCreate, raw, registry)
     model = registry.get(body.model)
+    check_metadata(body.metadata or {})
     if body.stream_options is not None and not body.stream:
         msg = "stream_options is only allowed with stream: true."
         raise RequestError(msg, param="stream_options")

@@ -13,6 +13,7 @@ from langgraph_openai_serve.graph.registry import GraphRegistry
 from langgraph_openai_serve.graph.request import GraphRequest, NamedTool, ToolChoice
 from langgraph_openai_serve.ports.observer import Api
 from langgraph_openai_serve.protocols.codec import Caller
+from langgraph_openai_serve.protocols.metadata import check_metadata
 from langgraph_openai_serve.protocols.read import read
 from langgraph_openai_serve.protocols.responses.exchange import ResponseExchange
 from langgraph_openai_serve.protocols.responses.replay import replay
@@ -30,6 +31,7 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ResponseExcha
     """
     body, ignored = read(wire.ResponseCreate, raw, registry)
     model = registry.get(body.model)
+    check_metadata(body.metadata or {})
     _check_unserved(body)
     tools, left_out = _available(
         body.tools or (),

@@ -1,0 +1,265 @@
+"""Server tools and citations through the real SDK, streamed and not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import Any
+
+import openai
+import pytest
+from openai import AsyncOpenAI
+
+from langgraph_openai_serve import GraphRegistry, LanggraphOpenaiServe, citation_slice
+from support.serving import loopback
+from support.tool_graphs import CITED, PAYLOAD, RESULT, VERSION, tool_configs
+
+CUSTOM: Any = {"type": "custom", "name": VERSION}
+SEARCH: Any = {"type": "web_search"}
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[AsyncOpenAI]:
+    server = LanggraphOpenaiServe(GraphRegistry(tool_configs())).bind_openai_api()
+    async with (
+        loopback(server.app) as origin,
+        AsyncOpenAI(base_url=f"{origin}/v1", api_key="none", max_retries=0, timeout=20) as made,
+    ):
+        yield made
+
+
+async def ask(
+    client: AsyncOpenAI, model: str, tools: list[Any], streamed: bool, **body: Any
+) -> Any:
+    """Return the finished Response; a streamed one must list what its events announced, in their order."""
+    asked = {"model": model, "input": "hi", "tools": tools, **body}
+    if not streamed:
+        return await client.responses.create(**asked)
+    announced: dict[int, str] = {}
+    events = []
+    async for event in await client.responses.create(**asked, stream=True):
+        events.append(event)
+        if event.type == "response.output_item.added":
+            announced[event.output_index] = event.item.id
+    terminal = events[-1]
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert [item.id for item in terminal.response.output] == [
+        announced[i] for i in sorted(announced)
+    ]
+    assert list(announced) == list(range(len(announced)))
+    return terminal.response
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_custom_pair_distinct_ids(client: AsyncOpenAI, streamed: bool) -> None:
+    response = await ask(client, "custom_tool", [CUSTOM], streamed)
+
+    called, result, message = response.output
+    assert (called.type, called.name, called.input) == ("custom_tool_call", VERSION, "lgos")
+    assert (result.type, result.output) == ("custom_tool_call_output", RESULT)
+    assert called.call_id == result.call_id
+    assert called.id != result.id
+    assert message.content[0].text == f"Version {RESULT}."
+    assert response.tools[0].model_dump(exclude_none=True) == CUSTOM
+
+
+async def test_a_custom_call_streams_one_input_delta_and_done(client: AsyncOpenAI) -> None:
+    events = [
+        event
+        async for event in await client.responses.create(
+            model="custom_tool", input="hi", tools=[CUSTOM], stream=True
+        )
+    ]
+    counts = Counter(event.type for event in events)
+    assert counts["response.custom_tool_call_input.delta"] == 1
+    assert counts["response.custom_tool_call_input.done"] == 1
+    deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert deltas == ["Version ", RESULT, "."]
+    assert events[-1].type == "response.completed"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_search_shows_its_query_and_nothing_that_it_found(
+    client: AsyncOpenAI, streamed: bool
+) -> None:
+    response = await ask(client, "searches", [SEARCH], streamed)
+
+    search, message = response.output
+    assert (search.type, search.status) == ("web_search_call", "completed")
+    assert (search.action.type, search.action.query) == ("search", "langgraph")
+    assert message.content[0].text == "done"
+    assert PAYLOAD not in response.model_dump_json()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_search_that_failed_says_so(client: AsyncOpenAI, streamed: bool) -> None:
+    response = await ask(client, "search_fails", [SEARCH], streamed)
+    assert response.output[0].status == "failed"
+    assert response.status == "completed"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_parallel_calls_show_and_unselected_tools_stay_private(
+    client: AsyncOpenAI, streamed: bool
+) -> None:
+    response = await ask(client, "parallel_tools", [CUSTOM, SEARCH], streamed)
+    kinds = [item.type for item in response.output]
+    assert kinds == ["custom_tool_call", "web_search_call", "custom_tool_call_output", "message"]
+    assert "secret" not in response.model_dump_json()
+
+    only_custom = await ask(client, "parallel_tools", [CUSTOM], streamed)
+    assert [item.type for item in only_custom.output] == [
+        "custom_tool_call",
+        "custom_tool_call_output",
+        "message",
+    ]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_without_a_selection_no_tool_shows(client: AsyncOpenAI, streamed: bool) -> None:
+    response = await ask(client, "custom_tool", [], streamed)
+    assert [item.type for item in response.output] == ["message"]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_updates_of_a_nested_graph_are_private(client: AsyncOpenAI, streamed: bool) -> None:
+    response = await ask(client, "nested_tools", [CUSTOM], streamed)
+    assert [item.type for item in response.output] == ["message"]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_status_and_tools_go_together(client: AsyncOpenAI, streamed: bool) -> None:
+    response = await ask(client, "status_and_tools", [CUSTOM], streamed)
+    assert [item.type for item in response.output][:2] == [
+        "custom_tool_call",
+        "custom_tool_call_output",
+    ]
+    assert response.output[-1].content[0].text == f"Version {RESULT}."
+
+
+@pytest.mark.parametrize("model", ["no_result", "same_id_twice"])
+async def test_a_call_needs_one_result_and_a_new_id(client: AsyncOpenAI, model: str) -> None:
+    with pytest.raises(openai.InternalServerError):
+        await ask(client, model, [CUSTOM], streamed=False)
+    failed = await ask(client, model, [CUSTOM], streamed=True)
+    assert failed.status == "failed"
+    assert failed.error.code == "server_error"
+    assert failed.output[0].type == "custom_tool_call"
+
+
+async def test_a_failure_keeps_the_activity_so_far(client: AsyncOpenAI) -> None:
+    failed = await ask(client, "tool_breaks", [CUSTOM, SEARCH], streamed=True)
+    assert failed.status == "failed"
+    assert [item.type for item in failed.output] == [
+        "custom_tool_call",
+        "custom_tool_call_output",
+        "web_search_call",
+    ]
+    assert failed.output[2].status == "failed"
+    assert "no search today" not in failed.model_dump_json()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_completed_exchange_can_be_replayed_unchanged(
+    client: AsyncOpenAI, streamed: bool
+) -> None:
+    first = await ask(client, "parallel_tools", [CUSTOM, SEARCH], streamed)
+    ledger: list[Any] = [
+        {"role": "user", "content": "hi"},
+        *(item.model_dump() for item in first.output),
+        {"role": "user", "content": "and now?"},
+    ]
+    second = await ask(client, "cited", [], streamed, input=ledger)
+    assert second.output_text == CITED
+
+
+@pytest.mark.parametrize(
+    ("tools", "param"),
+    [
+        ([{"type": "custom", "name": "apply_patch"}], "tools[0].name"),
+        ([{**CUSTOM, "description": "mine"}], "tools[0].description"),
+        ([{**CUSTOM, "format": {"type": "text"}}], "tools[0].format"),
+        ([{"type": "function", "name": VERSION, "parameters": {}}], "tools[0].name"),
+        ([CUSTOM, CUSTOM], "tools[1].name"),
+        ([SEARCH], "tools[0].type"),
+        ([CUSTOM, {"type": "file_search"}], "tools[1].type"),
+    ],
+)
+async def test_a_selection_that_is_not_on_offer_is_refused(
+    client: AsyncOpenAI, tools: list[Any], param: str
+) -> None:
+    with pytest.raises(openai.BadRequestError) as caught:
+        await ask(client, "custom_tool", tools, streamed=True)
+    assert caught.value.param == param
+
+
+async def test_tool_choice_names_a_selected_custom_tool(client: AsyncOpenAI) -> None:
+    choice: Any = {"type": "custom", "name": VERSION}
+    response = await ask(client, "custom_tool", [CUSTOM], streamed=False, tool_choice=choice)
+    assert response.tool_choice.model_dump() == choice
+    with pytest.raises(openai.BadRequestError) as caught:
+        await ask(client, "custom_tool", [], streamed=False, tool_choice=choice)
+    assert caught.value.param == "tool_choice"
+    with pytest.raises(openai.BadRequestError) as caught:
+        await ask(client, "searches", [SEARCH], streamed=False, tool_choice={"type": "web_search"})
+    assert caught.value.param == "tool_choice.type"
+
+
+async def test_chat_runs_the_graph_but_cannot_select_its_tools(client: AsyncOpenAI) -> None:
+    messages: Any = [{"role": "user", "content": "hi"}]
+    answer = await client.chat.completions.create(model="custom_tool", messages=messages)
+    assert answer.choices[0].message.content == f"Version {RESULT}."
+    assert answer.choices[0].message.tool_calls is None
+    with pytest.raises(openai.BadRequestError) as caught:
+        await client.chat.completions.create(
+            model="custom_tool",
+            messages=messages,
+            tools=[{"type": "custom", "custom": {"name": VERSION}}],
+        )
+    assert caught.value.param == "tools[0].type"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_citation_both_protocols(client: AsyncOpenAI, streamed: bool) -> None:
+    response = await ask(client, "cited", [], streamed)
+    [annotation] = response.output[-1].content[0].annotations
+    expected = {"url": "https://example.org/p", "title": "P", "start_index": 0, "end_index": 4}
+    assert annotation.model_dump() == {"type": "url_citation", **expected}
+    assert CITED[citation_slice(annotation, CITED)] == "Paris"
+
+    messages: Any = [{"role": "user", "content": "hi"}]
+    if not streamed:
+        answer = await client.chat.completions.create(model="cited", messages=messages)
+        [annotation] = answer.choices[0].message.annotations or []
+        assert annotation.model_dump() == {"type": "url_citation", "url_citation": expected}
+        assert CITED[citation_slice(annotation, CITED)] == "Paris"
+        return
+    chunks = [
+        c
+        async for c in await client.chat.completions.create(
+            model="cited", messages=messages, stream=True
+        )
+    ]
+    extensions = [(chunk.choices[0].delta.model_extra or {}).get("annotations") for chunk in chunks]
+    assert extensions[:-1] == [None] * (len(chunks) - 1)
+    assert extensions[-1] == [{"type": "url_citation", "url_citation": expected}]
+
+
+async def test_a_citation_is_announced_before_its_message_is_done(client: AsyncOpenAI) -> None:
+    kinds = [
+        e.type async for e in await client.responses.create(model="cited", input="hi", stream=True)
+    ]
+    added = kinds.index("response.output_text.annotation.added")
+    assert (
+        kinds.index("response.output_text.delta") < added < kinds.index("response.output_text.done")
+    )
+
+
+@pytest.mark.parametrize("model", ["cited_too_far", "cited_wrongly"])
+async def test_a_bad_span_fails_the_run(client: AsyncOpenAI, model: str) -> None:
+    with pytest.raises(openai.InternalServerError):
+        await client.responses.create(model=model, input="hi")
+    failed = await ask(client, model, [], streamed=True)
+    assert failed.status == "failed"
+    assert failed.output[0].status == "incomplete"
+    assert failed.output[0].content[0].text == CITED
