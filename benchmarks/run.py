@@ -70,7 +70,7 @@ class Contender:
         return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * PAGE_KIB
 
     def stop(self) -> None:
-        self.process.terminate()
+        self.process.kill()  # a graceful stop would wait for the streams that are held open
         self.process.wait(10)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from langgraph_openai_serve import GraphConfig, GraphFeature
+from langgraph_openai_serve import GraphConfig, GraphFeature, GraphRequest
 from langgraph_openai_serve.testing import ScriptedChatModel, scripted_graph
 
 VERSION = "lgos_package_version"
@@ -141,3 +141,35 @@ def tool_configs() -> dict[str, GraphConfig]:
             features={GraphFeature.CLIENT_EVENTS},
         ),
     }
+
+
+class Offered(MessagesState):
+    tools: list[dict[str, Any]]
+
+
+def first_tool(**options: Any) -> GraphConfig:
+    """A graph that calls the first function of the request, and answers with the result."""
+
+    def to_input(request: GraphRequest, messages: list[BaseMessage]) -> dict[str, Any]:
+        return {"messages": messages, "tools": list(request.tools)}
+
+    def answer(state: Offered) -> dict[str, Any]:
+        last = state["messages"][-1]
+        if isinstance(last, ToolMessage):
+            return {"messages": [AIMessage(f"Tool said: {last.text}")]}
+        if not state["tools"]:
+            return {"messages": [AIMessage(f"Echo: {last.text}")]}
+        name = state["tools"][0]["function"]["name"]
+        made = call(name, "call_1", location="San Francisco")
+        return {"messages": [AIMessage("", tool_calls=[made])]}
+
+    builder = StateGraph(Offered)
+    builder.add_node("answer", answer)
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", END)
+    return GraphConfig(
+        graph=builder.compile(),
+        description="Calls the first function.",
+        request_to_input=to_input,
+        **options,
+    )

@@ -101,7 +101,8 @@ class CalledFunction(Strict):
 
     name: FunctionName
     arguments: str
-    parsed_arguments: Unsupported = None
+    parsed_arguments: Any = None
+    """What an SDK made of `arguments` for its caller; `arguments` is what counts."""
 
 
 class ToolCall(Strict):

@@ -124,7 +124,8 @@ class FunctionCall(Strict):
     sdk_async: Annotated[Unsupported, Field(alias="async_")] = None
     caller: Unsupported = None
     namespace: Unsupported = None
-    parsed_arguments: Unsupported = None
+    parsed_arguments: Any = None
+    """What an SDK made of `arguments` for its caller; `arguments` is what counts."""
 
 
 class FunctionCallOutput(Strict):

@@ -40,9 +40,18 @@ def test_all_models_are_listed_with_their_facts(client: openai.OpenAI) -> None:
     facts = {model.id: model.model_extra["lgos"] for model in client.models.list()}
     assert {name: fact["features"] for name, fact in facts.items()} == {
         "echo": [],
+        "lenient": [],
         "tools": [],
         "writer": ["client_events"],
     }
+
+
+def test_lenient_model_names_what_it_leaves_out(client: openai.OpenAI) -> None:
+    raw = client.responses.with_raw_response.create(model="lenient", input="hi", temperature=0.2)
+    assert raw.headers["x-lgos-ignored-fields"] == "temperature"
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(model="tools", input="hi", temperature=0.2)
+    assert caught.value.param == "temperature"
 
 
 def test_echo_answers_chat_with_the_manifests_settings(client: openai.OpenAI) -> None:
