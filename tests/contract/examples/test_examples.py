@@ -40,7 +40,9 @@ def test_all_models_are_listed_with_their_facts(client: openai.OpenAI) -> None:
     facts = {model.id: model.model_extra["lgos"] for model in client.models.list()}
     assert {name: fact["features"] for name, fact in facts.items()} == {
         "echo": [],
+        "files": [],
         "lenient": [],
+        "research": [],
         "tools": [],
         "writer": ["client_events"],
     }
@@ -129,6 +131,7 @@ def test_tool_caller_without_functions_says_so(client: openai.OpenAI) -> None:
     ("name", "lines"),
     [
         ("client_chat.py", ["Echo: Hello", "Once upon a time somebody asked about streaming."]),
+        ("client_tools.py", ["package_version(langgraph)", "searched for: What does LangGraph build?", "LangGraph ", "[LangGraph overview] LangGraph builds stateful agents as graphs of steps.", "You sent file-abc123."]),
         ("client_responses.py", ["ECHO: HELLO", "Thinking of a story", "Writing it down", "Once upon", "37 output tokens"]),
     ],
 )  # fmt: skip
