@@ -151,6 +151,19 @@ class Listener(threading.Thread):
             self.began.set()
 
 
+def test_a_lenient_entry_ignores_and_tells_in_header_and_metric(pod: Pod) -> None:
+    pod.mount("config", unsupported_fields="Ignore")
+    with pod.serving(), pod.client() as client:
+        raw = client.responses.with_raw_response.create(
+            model="team/research", input="Hi", temperature=0.2, top_p=0.9
+        )
+        assert raw.headers["x-lgos-ignored-fields"] == "top_p,temperature"
+        lines = pod.metrics().splitlines()
+    for field in ("temperature", "top_p"):
+        counted = f'lgos_ignored_fields_total{{field="{field}",model="team/research"}} 1.0'
+        assert counted in lines, [line for line in lines if "ignored" in line]
+
+
 def test_model_is_served_as_its_entry_says(pod: Pod) -> None:
     pod.mount("config", description="From the manifest.", settings={"tone": "formal"})
     with pod.serving(), pod.client() as client:

@@ -12,6 +12,7 @@ from langgraph_openai_serve import (
     GraphConfig,
     GraphFeature,
     ModelInfo,
+    UnsupportedFields,
 )
 from langgraph_openai_serve.deploy.declaration import Declaration
 from langgraph_openai_serve.testing import ScriptedChatModel, chat_graph
@@ -111,3 +112,12 @@ def test_bare_graph_takes_its_features_from_the_manifest() -> None:
 def test_feature_that_the_image_lacks_is_refused(feature: str, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         declared(features=frozenset({feature})).over(config(), is_bare=False)
+
+
+def test_unsupported_fields_are_rejected_unless_the_declaration_ignores_them() -> None:
+    config = GraphConfig(graph=GRAPH, description="d")
+    for value in UnsupportedFields:
+        laid_over = declared(unsupported_fields=value).over(config, is_bare=False)
+        assert laid_over.unsupported_fields is value
+    with pytest.raises(ConfigurationError, match="must be Reject or Ignore, not 'Maybe'"):
+        declared(unsupported_fields="Maybe").over(config, is_bare=False)
