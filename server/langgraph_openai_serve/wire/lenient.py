@@ -40,10 +40,10 @@ def parse_ignoring(model: type[RequestModel], raw: bytes) -> tuple[RequestModel,
     """
     document = orjson.loads(raw)
     refuse_nul(document)
-    ignored: dict[str, None] = {}
+    ignored: set[str] = set()
     for _ in range(ROUNDS_MAX):
         try:
-            return model.model_validate(document), tuple(ignored)
+            return model.model_validate(document), tuple(sorted(ignored))
         except ValidationError as error:
             paths = [path for problem in error.errors() for path in _ignorable(problem)]
             if not paths:
@@ -51,7 +51,7 @@ def parse_ignoring(model: type[RequestModel], raw: bytes) -> tuple[RequestModel,
         # From the end: taking out an element moves those behind it.
         for path in sorted(set(paths), key=_order, reverse=True):
             if _take_out(document, path):
-                ignored[param_path(path)] = None
+                ignored.add(param_path(path))
     msg = "The request has too many unsupported fields."
     raise RequestError(msg)
 
