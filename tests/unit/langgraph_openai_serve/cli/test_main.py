@@ -61,12 +61,13 @@ def test_render_prints_the_operators_objects(capsys: pytest.CaptureFixture[str])
     yaml = pytest.importorskip("yaml")
     assert main(["render", "-f", "examples/models"]) == 0
     objects = list(yaml.safe_load_all(capsys.readouterr().out))
+    names = sorted(path.stem for path in Path("examples/models").glob("*.yaml"))
     assert [(obj["kind"], obj["metadata"]["name"]) for obj in objects] == [
-        *((kind, name) for model in ("echo", "tools", "writer")
+        *((kind, name) for model in names
           for kind, name in (("ServiceAccount", model), ("Service", f"{model}-api"), ("Deployment", f"{model}-api"))),
         ("ConfigMap", "lgos-model-registry"),
     ]  # fmt: skip
-    assert sorted(objects[-1]["data"]) == ["echo.json", "tools.json", "writer.json"]
+    assert sorted(objects[-1]["data"]) == [f"{name}.json" for name in names]
 
 
 def test_render_tells_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
