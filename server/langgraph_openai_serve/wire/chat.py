@@ -18,7 +18,10 @@ from langgraph_openai_serve.wire.fields import (
     PlainTextFormat,
     Strict,
     Unsupported,
+    choice_tag,
+    content_tag,
     tag_of,
+    type_tag,
 )
 
 
@@ -49,34 +52,26 @@ class FilePart(Strict):
     file: FileReference
 
 
-def _part_tag(value: Any) -> str:
-    return f"@{tag_of(value, 'type')}"
-
-
 UserPart = Annotated[
-    Annotated[TextPart, Tag("@text")] | Annotated[FilePart, Tag("@file")], Discriminator(_part_tag)
+    Annotated[TextPart, Tag("@text")] | Annotated[FilePart, Tag("@file")], Discriminator(type_tag)
 ]
 AssistantPart = Annotated[
     Annotated[TextPart, Tag("@text")] | Annotated[RefusalPart, Tag("@refusal")],
-    Discriminator(_part_tag),
+    Discriminator(type_tag),
 ]
-
-
-def _content_tag(value: Any) -> str:
-    return "@text" if isinstance(value, str) else "@parts"
 
 
 TextContent = Annotated[
     Annotated[str, Tag("@text")] | Annotated[list[TextPart], Tag("@parts")],
-    Discriminator(_content_tag),
+    Discriminator(content_tag),
 ]
 UserContent = Annotated[
     Annotated[str, Tag("@text")] | Annotated[list[UserPart], Tag("@parts")],
-    Discriminator(_content_tag),
+    Discriminator(content_tag),
 ]
 AssistantContent = Annotated[
     Annotated[str, Tag("@text")] | Annotated[list[AssistantPart], Tag("@parts")],
-    Discriminator(_content_tag),
+    Discriminator(content_tag),
 ]
 
 
@@ -180,13 +175,9 @@ class NamedChoice(Strict):
     function: NamedFunction
 
 
-def _choice_tag(value: Any) -> str:
-    return "@mode" if isinstance(value, str) else "@named"
-
-
 ToolChoice = Annotated[
     Annotated[Mode, Tag("@mode")] | Annotated[NamedChoice, Tag("@named")],
-    Discriminator(_choice_tag),
+    Discriminator(choice_tag),
 ]
 
 

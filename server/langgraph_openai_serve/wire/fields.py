@@ -53,3 +53,18 @@ class PlainTextFormat(Strict):
 def tag_of(value: Any, field: str) -> Any:
     """Return a field of a raw dict or of a model, for a discriminator."""
     return value.get(field) if isinstance(value, dict) else getattr(value, field, None)
+
+
+def type_tag(value: Any) -> str:
+    """Discriminator: the `type` of a part or tool."""
+    return f"@{tag_of(value, 'type')}"
+
+
+def content_tag(value: Any) -> str:
+    """Discriminator: content is a string or a list of parts."""
+    return "@text" if isinstance(value, str) else "@parts"
+
+
+def choice_tag(value: Any) -> str:
+    """Discriminator: a tool choice is a mode or names a tool."""
+    return "@mode" if isinstance(value, str) else "@named"

@@ -19,7 +19,10 @@ from langgraph_openai_serve.wire.fields import (
     PlainTextFormat,
     Strict,
     Unsupported,
+    choice_tag,
+    content_tag,
     tag_of,
+    type_tag,
 )
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
@@ -59,33 +62,25 @@ class OutputRefusal(Strict):
     refusal: str
 
 
-def _part_tag(value: Any) -> str:
-    return f"@{tag_of(value, 'type')}"
-
-
 InputPart = Annotated[
     Annotated[InputText, Tag("@input_text")] | Annotated[InputFile, Tag("@input_file")],
-    Discriminator(_part_tag),
+    Discriminator(type_tag),
 ]
 AssistantPart = Annotated[
     Annotated[OutputText, Tag("@output_text")]
     | Annotated[InputText, Tag("@input_text")]
     | Annotated[OutputRefusal, Tag("@refusal")],
-    Discriminator(_part_tag),
+    Discriminator(type_tag),
 ]
-
-
-def _content_tag(value: Any) -> str:
-    return "@text" if isinstance(value, str) else "@parts"
 
 
 InputContent = Annotated[
     Annotated[str, Tag("@text")] | Annotated[list[InputPart], Tag("@parts")],
-    Discriminator(_content_tag),
+    Discriminator(content_tag),
 ]
 AssistantContent = Annotated[
     Annotated[str, Tag("@text")] | Annotated[list[AssistantPart], Tag("@parts")],
-    Discriminator(_content_tag),
+    Discriminator(content_tag),
 ]
 
 
@@ -242,15 +237,11 @@ class WebSearchTool(Strict):
     user_location: Unsupported = None
 
 
-def _tool_type_tag(value: Any) -> str:
-    return f"@{tag_of(value, 'type')}"
-
-
 Tool = Annotated[
     Annotated[FunctionTool, Tag("@function")]
     | Annotated[CustomTool, Tag("@custom")]
     | Annotated[WebSearchTool, Tag("@web_search")],
-    Discriminator(_tool_type_tag),
+    Discriminator(type_tag),
 ]
 
 
@@ -261,13 +252,9 @@ class NamedChoice(Strict):
     name: FunctionName
 
 
-def _choice_tag(value: Any) -> str:
-    return "@mode" if isinstance(value, str) else "@named"
-
-
 ToolChoice = Annotated[
     Annotated[Mode, Tag("@mode")] | Annotated[NamedChoice, Tag("@named")],
-    Discriminator(_choice_tag),
+    Discriminator(choice_tag),
 ]
 
 
