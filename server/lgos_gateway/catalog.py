@@ -1,7 +1,8 @@
 """The models that the gateway lists and routes to: what the registry ConfigMaps say, ready to use.
 
 Fed with the data of whole ConfigMaps, one a namespace. A key whose text cannot be used is logged once and skipped; the
-others stay. All that a request needs (routes, the body of `GET /v1/models`) is made when the registry changes.
+others stay. All that a request needs (routes, the body of `GET /v1/models`) is made when the registry changes: the part
+of one entry when its key is read, so that an entry that cannot be rendered is skipped like one that cannot be parsed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from pydantic import ValidationError
 from yarl import URL
 
 from lgos_contract.registry import ModelState, RegistryEntry, load_entry
@@ -35,6 +37,15 @@ class Route:
     responses: URL
 
 
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """One usable entry with what is made of it."""
+
+    entry: RegistryEntry
+    listed: orjson.Fragment
+    route: Route
+
+
 class Catalog:
     """All models that are served, by their public name.
 
@@ -47,7 +58,7 @@ class Catalog:
         """Body of `GET /v1/models`."""
         self._changed = changed
         self._texts: dict[Source, str] = {}
-        self._entries: dict[Source, RegistryEntry] = {}
+        self._models: dict[Source, _Model] = {}
         self._routes: dict[str, Route] = {}
         self._render()
 
@@ -69,7 +80,7 @@ class Catalog:
             return
         for source in before.keys() - after.keys():
             del self._texts[source]
-            self._entries.pop(source, None)
+            self._models.pop(source, None)
         for source, text in after.items():
             if before.get(source) != text:
                 self._read(source, text)
@@ -82,27 +93,50 @@ class Catalog:
     def _read(self, source: Source, text: str) -> None:
         self._texts[source] = text
         try:
-            self._entries[source] = load_entry(text)
-        except ValueError as error:
+            self._models[source] = _model(load_entry(text))
+        except (ValueError, TypeError) as error:
             # The text is remembered, so the same mistake is logged once.
-            self._entries.pop(source, None)
-            reason = " ".join(str(error).split())
-            logger.warning("registry key %s of namespace %s is skipped: %s", *source[::-1], reason)
+            self._models.pop(source, None)
+            logger.warning(
+                "registry key %s of namespace %s is skipped: %s", *source[::-1], _reason(error)
+            )
 
     def _render(self) -> None:
-        winners: dict[str, RegistryEntry] = {}
-        for entry in sorted(self._entries.values(), key=_age):
-            if entry.state is ModelState.SERVING:
-                winners.setdefault(entry.id, entry)
-        models = [_listed(winners[model]) for model in sorted(winners)]
+        winners: dict[str, _Model] = {}
+        for model in sorted(self._models.values(), key=_age):
+            if model.entry.state is ModelState.SERVING:
+                winners.setdefault(model.entry.id, model)
+        models = [winners[name].listed for name in sorted(winners)]
         self.listing = orjson.dumps({"object": "list", "data": models})
-        self._routes = {model: _route(entry) for model, entry in winners.items()}
+        self._routes = {name: model.route for name, model in winners.items()}
         self._changed(frozenset(winners))
 
 
-def _age(entry: RegistryEntry) -> tuple[int, str, str]:
+def _age(model: _Model) -> tuple[int, str, str]:
     """Sort the oldest first: of two models with one name it is the one that is served."""
+    entry = model.entry
     return entry.created, entry.namespace, entry.name
+
+
+def _model(entry: RegistryEntry) -> _Model:
+    """Make of an entry what requests need.
+
+    Raises:
+        ValueError: The entry names no HTTP address.
+        TypeError: The entry holds a number that JSON answers cannot carry.
+    """
+    listed = orjson.Fragment(orjson.dumps(_listed(entry)))
+    return _Model(entry, listed, _route(entry))
+
+
+def _reason(error: Exception) -> str:
+    """Say what is wrong with a key without its text, which holds a model's settings."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    details = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        ": ".join(filter(None, [".".join(map(str, each["loc"])), each["msg"]])) for each in details
+    )
 
 
 def _listed(entry: RegistryEntry) -> dict[str, Any]:
@@ -121,6 +155,10 @@ def _listed(entry: RegistryEntry) -> dict[str, Any]:
 
 def _route(entry: RegistryEntry) -> Route:
     base = entry.base_url.rstrip("/")
+    address = URL(base)
+    if address.scheme not in ("http", "https") or not address.host:
+        msg = "base_url is no http address"
+        raise ValueError(msg)
     return Route(
         model=entry.id,
         base=base,

@@ -109,6 +109,37 @@ def test_a_bad_key_is_logged_once_and_skipped(text: str, caplog: pytest.LogCaptu
     assert "bad.json of namespace team-a is skipped" in record.getMessage()
 
 
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"base_url": "http://[bad/v1"}, "IPv6"),
+        ({"base_url": "http://host:99999/v1"}, "Port out of range"),
+        ({"base_url": "host/v1"}, "no http address"),
+        ({"base_url": "ftp://host/v1"}, "no http address"),
+        ({"base_url": ""}, "no http address"),
+        ({"created": 10**30}, "64-bit"),
+    ],
+    ids=["no IPv6", "port", "no scheme", "no http", "empty", "large number"],
+)
+def test_an_entry_that_cannot_be_rendered_is_skipped_and_the_others_stay(
+    changes: dict[str, object], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    catalog = Catalog()
+    catalog.put("team-a", data_of(entry("good"), entry("bad", **changes)))
+    assert ids(catalog) == ["good"]
+    assert catalog.route("bad") is None
+    [record] = caplog.records
+    assert reason in record.getMessage()
+
+
+def test_the_log_of_a_bad_key_names_the_field_and_not_its_value(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    Catalog().put("team-a", {"bad.json": '{"id": "x", "settings": "s3cr3t"}'})
+    assert "settings: " in caplog.text
+    assert "s3cr3t" not in caplog.text
+
+
 def test_an_entry_of_a_later_schema_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
     catalog = Catalog()
     later = entry("later").model_copy(update={"schema_version": 2})
