@@ -2,18 +2,21 @@
 
 A pod that drains closes its idle connections. A request that goes out on such a connection fails, and nobody can tell
 whether a POST may be sent once more. So the connector lets the event loop look at the socket before a kept connection
-is used: one that was closed is dropped while nothing was sent, and another one is taken.
+is used: one that was closed is dropped while nothing was sent, and another one is taken. A new connection is used
+whatever becomes of it: where something accepts and closes at once, dropping it would connect for ever.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 import aiohttp
 
 if TYPE_CHECKING:
     from aiohttp import ClientRequest, ClientTimeout
+    from aiohttp.client_proto import ResponseHandler
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
@@ -24,7 +27,11 @@ DNS_SECONDS: Final = 10
 
 
 class FreshConnector(aiohttp.TCPConnector):
-    """A connector that hands out no connection that the other side has closed."""
+    """A connector that hands out no kept connection that the other side has closed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._used: WeakSet[ResponseHandler] = WeakSet()
 
     async def connect(
         self,
@@ -35,11 +42,15 @@ class FreshConnector(aiohttp.TCPConnector):
         """Get a kept connection that is still open, or a new one."""
         while True:
             connection = await super().connect(req, traces, timeout)
+            protocol = connection.protocol
+            if protocol is None or protocol not in self._used:
+                if protocol is not None:
+                    self._used.add(protocol)
+                return connection
             # Two turns, because the loop may poll its sockets after it ran this task the first time.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-            protocol = connection.protocol
-            if protocol is None or protocol.is_connected():
+            if protocol.is_connected():
                 return connection
             connection.close()
 
