@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from yarl import URL
 
 from lgos_contract.environment import HEALTH_PATH, READY_PATH
@@ -206,13 +206,10 @@ class Gateway:
         Raises:
             Refusal: The body is too large, compressed, stalled or broken.
         """
-        encoding = request.headers.get("Content-Encoding", "identity")
-        if encoding.lower() != "identity":
-            raise errors.encoded_body(encoding)
         limit = self._max_body_bytes
-        length = request.content_length
-        if length is not None and length > limit:
-            raise errors.body_too_large(limit)
+        length = _announced(request, limit)
+        if request.headers.get("Expect", "").lower() == "100-continue":
+            await _let_send(request)
         body = bytearray()
         read = request.content.readany
         seconds = self._body_timeout_seconds
@@ -223,6 +220,9 @@ class Gateway:
                 if len(chunk) == length and not body:
                     return chunk
                 if not chunk:
+                    # A reader that was awake when the body broke sees its end only.
+                    if request.content.exception() is not None:
+                        raise errors.bad_http()
                     return body
                 body += chunk
                 if len(body) > limit:
@@ -231,6 +231,30 @@ class Gateway:
             raise errors.body_stalled(seconds) from error
         except web.RequestPayloadError as error:
             raise errors.bad_http() from error
+
+
+def _announced(request: web.BaseRequest, limit: int) -> int | None:
+    """Return the length of the body that is to come, where the client names it.
+
+    Raises:
+        Refusal: The body that the headers announce cannot be taken.
+    """
+    encoding = request.headers.get("Content-Encoding", "identity")
+    if encoding.lower() != "identity":
+        raise errors.encoded_body(encoding)
+    length = request.content_length
+    if length is not None and length > limit:
+        raise errors.body_too_large(limit)
+    return length
+
+
+async def _let_send(request: web.BaseRequest) -> None:
+    """Tell a client that holds its body back that it may send it: `curl` waits a second for that."""
+    if request.version < HttpVersion11:
+        return
+    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    # These bytes are no part of the answer, which has not begun.
+    request.writer.output_size = 0
 
 
 def _path(request: web.BaseRequest) -> str:
@@ -242,9 +266,13 @@ def _path(request: web.BaseRequest) -> str:
 
 
 def _refused(refusal: Refusal) -> web.Response:
-    return web.Response(
+    answer = web.Response(
         status=refusal.status,
         body=refusal.body(),
         content_type="application/json",
         headers=refusal.headers,
     )
+    if refusal.headers.get("Connection") == "close":
+        # The header alone only tells the client.
+        answer.force_close()
+    return answer

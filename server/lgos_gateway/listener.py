@@ -1,11 +1,13 @@
 """The HTTP server with answers of ours for what is no HTTP.
 
 aiohttp answers a request that breaks HTTP's rules in plain text, with its version, and logs the offending bytes, which
-may hold keys. Here the answer is the OpenAI envelope, and the log says that it happened.
+may hold keys. Here the answer is the OpenAI envelope, and the log says that it happened. A body that breaks the rules
+after its handler began to read it fails at once; aiohttp would let the handler wait for the rest.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 
 from aiohttp import web
@@ -19,6 +21,21 @@ class _Connection(web.RequestHandler):
     """One connection of a client."""
 
     __slots__ = ()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes of the client; what is no HTTP ends the body that is being read."""
+        super().data_received(data)
+        reading = self._current_request
+        if reading is None or not self._messages or reading.content.is_eof():
+            return
+        # A message behind an unfinished body is never a request: it is the parser's error about that body.
+        body = reading.content
+        if body.exception() is None:
+            # aiohttp refuses this while somebody waits for bytes: then there are none to drop.
+            with contextlib.suppress(RuntimeError):
+                body.read_nowait()
+            body.set_exception(web.RequestPayloadError("the body is no valid HTTP"))
+            body.feed_eof()  # or the server would read on, to have it out of the way, and log what that raises
 
     def handle_error(
         self,

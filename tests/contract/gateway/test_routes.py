@@ -244,10 +244,10 @@ HEAD = b"POST /v1/responses HTTP/1.1\r\nHost: g\r\nTransfer-Encoding: chunked\r\
     "parts",
     [
         (HEAD + b"zz\r\n",),
-        (HEAD + b"5\r\nabcde\r\n", b"zz\r\n"),
+        (HEAD + b"5\r\nabcde\r\nzz\r\n",),
         (b"GET /%zz\xff HTTP/1.1\r\n\r\n",),
     ],
-    ids=["first chunk", "later chunk", "path"],
+    ids=["first chunk", "second chunk", "path"],
 )
 async def test_what_is_no_http_is_a_400_in_the_envelope_and_quoted_nowhere(
     parts: tuple[bytes, ...], served: Served, caplog: pytest.LogCaptureFixture
@@ -264,6 +264,44 @@ async def test_what_is_no_http_is_a_400_in_the_envelope_and_quoted_nowhere(
     assert await reader.read() == b"", "the connection ends"
     assert "zz" not in caplog.text
     writer.close()
+
+
+@pytest.mark.parametrize("begun", [b"", b"5\r\nabcde\r\n"], ids=["first chunk", "later chunk"])
+async def test_a_body_that_breaks_while_it_is_read_is_refused_at_once(
+    begun: bytes, served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader, writer = await served.connect()
+    # The invitation to send shows that the handler reads.
+    writer.write(HEAD[:-2] + b"Expect: 100-continue\r\n\r\n")
+    assert (await read_head(reader))[0] == 100
+    writer.write(begun + b"zz\r\n")
+    status, headers = await read_head(reader)
+    assert status == 400
+    body = json.loads(await reader.readexactly(int(headers["content-length"])))
+    assert body["error"]["message"] == "The request is not valid HTTP."
+    assert await reader.read() == b"", "the connection ends"
+    assert not [record for record in caplog.records if record.exc_info], "no traceback"
+    writer.close()
+
+
+async def test_a_client_that_waits_to_send_its_body_may_send_it(served: Served) -> None:
+    body = b'{"model": "echo"}'
+    request = raw_post("/v1/responses", body, extra="Expect: 100-continue\r\n")
+    reader, writer = await served.connect()
+    writer.write(request[: -len(body)])
+    assert (await read_head(reader))[0] == 100
+    writer.write(body)
+    assert (await read_head(reader))[0] == 200
+    writer.close()
+
+
+async def test_a_client_is_not_asked_for_a_body_that_is_too_large() -> None:
+    async with gateway(max_body_bytes=10) as served:
+        reader, writer = await served.connect()
+        request = raw_post("/v1/responses", b"x" * 11, extra="Expect: 100-continue\r\n")
+        writer.write(request[:-11])
+        assert (await read_head(reader))[0] == 413
+        writer.close()
 
 
 async def test_a_body_that_stalls_is_a_408() -> None:
