@@ -10,10 +10,11 @@ import asyncio
 from pathlib import Path
 from typing import Any, Final
 
-from langgraph_openai_serve import LanggraphOpenaiServe
-from support.graphs import Probe, registry
+from langgraph_openai_serve import GraphRegistry, LanggraphOpenaiServe
+from support.graphs import Probe, configs
 from support.mint import counting_mint
 from support.serving import in_process
+from support.tool_graphs import VERSION, tool_configs
 
 FOLDER: Final = Path(__file__).parents[1] / "contract" / "openai_sdk" / "transcripts"
 WEATHER: Final = {
@@ -40,7 +41,17 @@ GRAPHS: Final = {
     "failure": "fails_after_two",
     "failure-at-once": "fails_at_once",
     "empty": "empty",
+    "citation": "cited",
+    "server-tools": "parallel_tools",
+    "server-tool-failure": "tool_breaks",
 }
+SELECTED: Final = [{"type": "custom", "name": VERSION}, {"type": "web_search"}]
+ONE_API_ONLY: Final = {
+    ("responses", "usage"),
+    ("chat", "server-tools"),
+    ("chat", "server-tool-failure"),
+}
+"""Combinations that do not exist: Responses always has usage, and Chat cannot select server tools."""
 
 
 def request(name: str) -> tuple[str, dict[str, Any]]:
@@ -52,6 +63,8 @@ def request(name: str) -> tuple[str, dict[str, Any]]:
         body["input"] = "hi"
         if calls:
             body["tools"] = FLAT
+        if scenario.startswith("server-tool"):
+            body["tools"] = SELECTED
         return "/responses", body
     body["messages"] = [{"role": "user", "content": "hi"}]
     if calls:
@@ -67,14 +80,19 @@ def names() -> list[str]:
         f"{api}-{scenario}"
         for api in ("chat", "responses")
         for scenario in GRAPHS
-        if (api, scenario) != ("responses", "usage")
+        if (api, scenario) not in ONE_API_ONLY
     ]
+
+
+def served() -> GraphRegistry:
+    """All fixture graphs, those that execute tools among them."""
+    return GraphRegistry({**configs(Probe()), **tool_configs()})
 
 
 async def record(name: str) -> bytes:
     """Return what the application answers."""
     path, body = request(name)
-    server = LanggraphOpenaiServe(registry(Probe()), mint=counting_mint()).bind_openai_api()
+    server = LanggraphOpenaiServe(served(), mint=counting_mint()).bind_openai_api()
     async with in_process(server.app) as client:
         answer = await client.post(path, json=body)
     assert answer.status_code == 200, answer.text

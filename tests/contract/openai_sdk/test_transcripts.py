@@ -23,6 +23,7 @@ from support.transcripts import FOLDER, names, record
 
 ROOT = Path(__file__).parents[3]
 UNKNOWN_TO_NEWEST = {
+    "ChoiceDelta.annotations",  # the one extension: Chat's delta has no place for citations
     # Required by the Open Responses schema; OpenAI's own answers carry them too.
     "Response.frequency_penalty",
     "Response.presence_penalty",
@@ -31,6 +32,7 @@ UNKNOWN_TO_NEWEST = {
     "ResponseFunctionCallArgumentsDoneEvent.name",
 }
 UNKNOWN_TO_OLDEST = {
+    "ChoiceDelta.annotations",
     "InputTokensDetails.cache_write_tokens",  # required by the types of openai 3
     "Response.frequency_penalty",
     "Response.presence_penalty",
