@@ -7,11 +7,11 @@ default), and the complete result is validated. Nothing is kept between requests
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from langgraph_openai_serve.errors import ConfigurationError, RequestError
 
@@ -22,9 +22,9 @@ JSON_SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class ClientSettings(BaseModel):
-    """Base of a graph's public settings; every field needs a default."""
+    """Base of a graph's public settings; every field needs a default, which is validated like any other value."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", validate_default=True)
 
 
 class SettingsResolver:
@@ -48,7 +48,21 @@ class SettingsResolver:
         except ValidationError as error:
             msg = f"settings of model '{model}' are invalid: {first_problem(error)}"
             raise ConfigurationError(msg) from error
-        self.defaults: dict[str, Any] = self._base.model_dump(mode="json")
+        self.defaults = self._advertised(model)
+
+    def _advertised(self, model: str) -> dict[str, Any]:
+        """Return the defaults as JSON, which every request's values are laid over."""
+        msg = f"defaults of model '{model}' change when they are sent as JSON and read again; use plain JSON types"
+        try:
+            defaults: dict[str, Any] = self._base.model_dump(
+                mode="json", by_alias=True, round_trip=True
+            )
+            same = self._kind.model_validate_json(to_json(defaults)) == self._base
+        except (ValidationError, PydanticSerializationError) as error:
+            raise ConfigurationError(msg) from error
+        if not same:
+            raise ConfigurationError(msg)
+        return defaults
 
     def descriptor(self) -> dict[str, Any]:
         """Return the `client_settings` object of a model: schema version, JSON Schema 2020-12, defaults."""
@@ -68,7 +82,7 @@ class SettingsResolver:
         if text is None:
             return self._base.model_copy(deep=True)
         try:
-            supplied = json.loads(text)
+            supplied = from_json(text, allow_inf_nan=False)
         except ValueError as error:
             msg = "lgos_settings must be a JSON object in a string."
             raise RequestError(msg, param=SETTINGS_PARAM) from error
@@ -76,7 +90,7 @@ class SettingsResolver:
             msg = "lgos_settings must be a JSON object in a string."
             raise RequestError(msg, param=SETTINGS_PARAM)
         try:
-            return self._kind.model_validate({**self.defaults, **supplied})
+            return self._kind.model_validate_json(to_json({**self.defaults, **supplied}))
         except ValidationError as error:
             msg = f"lgos_settings are invalid: {first_problem(error)}"
             raise RequestError(msg[:299], param=SETTINGS_PARAM) from error

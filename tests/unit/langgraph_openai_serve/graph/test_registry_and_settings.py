@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from typing import Any
+from datetime import date
+from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
+from pydantic import AfterValidator, ConfigDict, Field, SecretStr, computed_field
 
 from langgraph_openai_serve.errors import ConfigurationError, ModelNotFound, RequestError
 from langgraph_openai_serve.graph.config import GraphConfig, GraphFeature
@@ -24,6 +25,27 @@ class Required(ClientSettings):
     audience: str
 
 
+class Normalised(ClientSettings):
+    audience: Annotated[str, AfterValidator(str.lower)] = "General"
+    since: date = date(2026, 1, 2)
+    use_history: bool = Field(default=False, alias="useHistory")
+
+    @computed_field  # type: ignore[prop-decorator]  # pydantic's own way
+    @property
+    def shown(self) -> str:
+        return self.audience.title()
+
+
+class Hidden(ClientSettings):
+    token: SecretStr = SecretStr("s3cret")
+
+
+class Opaque(ClientSettings):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    thing: object = object()
+
+
 def config(**fields: Any) -> GraphConfig:
     return GraphConfig(**{"graph": GRAPH, "description": "D.", **fields})
 
@@ -35,6 +57,8 @@ def config(**fields: Any) -> GraphConfig:
         ("m", {"description": " "}, "needs a description"),
         ("m", {"settings_overrides": {"a": 1}}, "has no client_settings"),
         ("m", {"client_settings": Required}, "audience: Field required"),
+        ("m", {"client_settings": Hidden}, "defaults of model 'm' change"),
+        ("m", {"client_settings": Opaque}, "defaults of model 'm' change"),
         (
             "m",
             {"client_settings": Settings, "settings_overrides": {"audience": 7}},
@@ -83,6 +107,20 @@ def test_deployment_lays_values_over_the_defaults() -> None:
     assert resolver.resolve('{"nested": {"c": 3}}') == Settings(audience="expert", nested={"c": 3})
 
 
+def test_defaults_are_advertised_as_they_are_after_validation() -> None:
+    resolver = SettingsResolver("m", Normalised, {})
+
+    assert resolver.descriptor()["json_schema"]["properties"]["audience"]["default"] == "General"
+    assert resolver.descriptor()["defaults"] == {
+        "audience": "general",
+        "since": "2026-01-02",
+        "useHistory": False,
+    }
+    assert resolver.resolve(None) == Normalised()
+    assert resolver.resolve('{"useHistory": true}') == Normalised(useHistory=True)
+    assert resolver.resolve('{"audience": "EXPERT"}').model_dump()["audience"] == "expert"
+
+
 def test_settings_of_one_request_do_not_change_those_of_the_next() -> None:
     resolver = SettingsResolver("m", Settings, {})
     first: Any = resolver.resolve(None)
@@ -91,7 +129,18 @@ def test_settings_of_one_request_do_not_change_those_of_the_next() -> None:
     assert resolver.resolve(None) == Settings()
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "null", '{"audience": 1}', '{"x": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        "null",
+        '{"audience": 1}',
+        '{"x": 1}',
+        '{"nested": {"a": NaN}}',
+        '{"audience": "\\ud800"}',
+    ],
+)
 def test_wrong_settings_are_refused(text: str) -> None:
     with pytest.raises(RequestError) as caught:
         SettingsResolver("m", Settings, {}).resolve(text)
