@@ -16,6 +16,8 @@ RequestModel = TypeVar("RequestModel", bound=BaseModel)
 MESSAGE_MAX: Final = 299
 TAG_MARK: Final = "@"
 """Union tags of the request models start with this, so that they can be told from field names."""
+DICT_KEY: Final = "[key]"
+"""What pydantic appends to a location when the key and not the value is wrong."""
 
 
 def envelope(
@@ -59,10 +61,20 @@ def parse(model: type[RequestModel], raw: bytes) -> RequestModel:
         request = model.model_validate_json(raw)
     except ValidationError as error:
         raise refused(error) from error
+    if b"NaN" in raw or b"Infinity" in raw:
+        _refuse_no_number(raw)
     if b"\\u0000" in raw:
-        # The reader that validated the body: orjson refuses the NaN that this one takes.
         refuse_nul(from_json(raw))
     return request
+
+
+def _refuse_no_number(raw: bytes) -> None:
+    """Refuse what pydantic's reader takes for a number though JSON has no such word."""
+    try:
+        from_json(raw, allow_inf_nan=False)
+    except ValueError as error:
+        msg = "The request body is not valid JSON: NaN and Infinity are no JSON numbers."
+        raise RequestError(msg) from error
 
 
 def refuse_nul(document: Any) -> None:
@@ -107,7 +119,7 @@ def param_path(loc: Sequence[int | str]) -> str:
     for part in loc:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif not part.startswith(TAG_MARK):
+        elif part != DICT_KEY and not part.startswith(TAG_MARK):
             path += f".{part}" if path else part
     return clean(path)[:200]
 

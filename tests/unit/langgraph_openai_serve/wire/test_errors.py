@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from langgraph_openai_serve.errors import (
     GENERIC_MESSAGE,
@@ -55,6 +56,8 @@ def test_clean_leaves_good_text_alone() -> None:
 
 class Body(BaseModel):
     value: int
+    more: Any = None
+    pairs: dict[Annotated[str, Field(max_length=3)], str] = {}
 
 
 @pytest.mark.parametrize(
@@ -64,6 +67,9 @@ class Body(BaseModel):
         (b"[]", "must be a JSON object", None),
         (b"{}", "Missing required parameter: 'value'", "value"),
         (b'{"value":"x"}', "Invalid value for 'value'", "value"),
+        (b'{"value":1,"more":{"a":[NaN]}}', "NaN and Infinity are no JSON numbers", None),
+        (b'{"value":1,"more":-Infinity}', "NaN and Infinity are no JSON numbers", None),
+        (b'{"value":1,"pairs":{"long":"x"}}', "Invalid value for 'pairs.long'", "pairs.long"),
     ],
 )
 def test_complaint_names_what_is_wrong(raw: bytes, message: str, param: str | None) -> None:
@@ -71,3 +77,7 @@ def test_complaint_names_what_is_wrong(raw: bytes, message: str, param: str | No
         parse(Body, raw)
 
     assert caught.value.param == param
+
+
+def test_words_of_numbers_are_plain_text() -> None:
+    assert parse(Body, b'{"value":1,"more":"NaN, Infinity"}').more == "NaN, Infinity"
