@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -27,21 +28,36 @@ def bindable(
     return {"type": "function", "function": function}
 
 
-def check_tools(names: Iterable[str], choice: ToolChoice) -> None:
-    """Refuse repeated tool names and a choice that is not offered.
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool of a request: its type and name, and the request's field that holds the name."""
+
+    type: str
+    name: str
+    param: str
+
+
+def check_tools(tools: Iterable[OfferedTool], choice: ToolChoice) -> None:
+    """Refuse repeated tool names and a choice that is not offered; a choice has the type of its tool.
 
     Raises:
-        RequestError: With param `tools[i].name` or `tool_choice`.
+        RequestError: With the param of the second tool, or `tool_choice`.
     """
-    seen: set[str] = set()
-    for index, name in enumerate(names):
-        if name in seen:
-            msg = f"Tool '{name}' is declared twice."
-            raise RequestError(msg, param=f"tools[{index}].name")
-        seen.add(name)
-    if isinstance(choice, NamedTool) and choice.name not in seen:
-        msg = f"tool_choice names '{choice.name}', which is not in tools."
+    types: dict[str, str] = {}
+    for tool in tools:
+        if tool.name in types:
+            msg = f"Tool '{tool.name}' is declared twice."
+            raise RequestError(msg, param=tool.param)
+        types[tool.name] = tool.type
+    if isinstance(choice, NamedTool) and types.get(choice.name) != choice.type:
+        msg = f"tool_choice names the {choice.type} '{choice.name}', which is not in tools."
         raise RequestError(msg, param="tool_choice")
+
+
+def name_of_the_graphs_own(name: str, param: str) -> RequestError:
+    """Return the refusal of a function that is named like a tool that the graph executes."""
+    msg = f"Function '{name}' has the name of a tool that the graph executes itself."
+    return RequestError(msg, param=param)
 
 
 def replayed_call(call_id: str, name: str, arguments: str, param: str) -> LangChainToolCall:

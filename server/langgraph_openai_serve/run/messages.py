@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-import orjson
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 
@@ -64,15 +64,43 @@ def incomplete_reason(message: AIMessage) -> IncompleteReason | None:
 def tool_calls(
     message: AIMessage, offered: frozenset[str], *, complete: bool
 ) -> Iterable[ToolCalled]:
-    """Yield the calls of functions that the caller offered; calls of other tools are the graph's own business."""
+    """Yield the calls of functions that the caller offered; calls of other tools are the graph's own business.
+
+    Raises:
+        RunError: Two calls have one id, or arguments are nothing that JSON has.
+    """
+    seen: set[str] = set()
+    for call in _calls(message, offered, complete=complete):
+        if call.call_id in seen:
+            msg = f"the graph emitted the call id '{call.call_id}' of function '{call.name}' twice"
+            raise RunError(msg)
+        if call.call_id:
+            seen.add(call.call_id)
+        yield call
+
+
+def _calls(message: AIMessage, offered: frozenset[str], *, complete: bool) -> Iterable[ToolCalled]:
     for call in message.tool_calls:
-        if call["name"] in offered:
-            arguments = orjson.dumps(call["args"]).decode()
-            yield ToolCalled(call["id"] or "", call["name"], arguments, complete)
+        name = call["name"]
+        if name in offered:
+            yield ToolCalled(call["id"] or "", name, arguments_text(name, call["args"]), complete)
     for broken in message.invalid_tool_calls:
         name = broken["name"] or ""
         if name in offered:
             yield ToolCalled(broken["id"] or "", name, broken["args"] or "", complete=False)
+
+
+def arguments_text(name: str, args: dict[str, Any]) -> str:
+    """Return the arguments of a call as JSON text; lone surrogates are left to the one who writes it.
+
+    Raises:
+        RunError: They hold what JSON does not have.
+    """
+    try:
+        return json.dumps(args, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        msg = f"the arguments of the call of '{name}' are no JSON: {error}"
+        raise RunError(msg) from error
 
 
 def total_usage(reports: Iterable[UsageMetadata]) -> Usage | None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-import orjson
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_openai_serve.errors import RunError
 from langgraph_openai_serve.run.events import ServerToolCalled, ServerToolReturned
+from langgraph_openai_serve.run.messages import arguments_text
 
 WEB_SEARCH: Final = "web_search"
 CUSTOM_ARGUMENT: Final = "__arg1"
@@ -83,16 +83,20 @@ class ServerToolTracker:
                 raise RunError(msg)
             self._seen.add(call_id)
             self._open[call_id] = name
-            yield ServerToolCalled(call_id, name, tool_input(call["args"]))
+            yield ServerToolCalled(call_id, name, tool_input(name, call["args"]))
 
 
-def tool_input(args: dict[str, Any]) -> str:
-    """Return the free-form input of a call: its only string argument, else all arguments as JSON."""
+def tool_input(name: str, args: dict[str, Any]) -> str:
+    """Return the free-form input of a call: its only string argument, else all arguments as JSON.
+
+    Raises:
+        RunError: The arguments are no JSON.
+    """
     if len(args) == 1:
         value = next(iter(args.values()))
         if isinstance(value, str):
             return value
-    return orjson.dumps(args).decode()
+    return arguments_text(name, args)
 
 
 def output_text(content: Any) -> str:

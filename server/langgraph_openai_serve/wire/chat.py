@@ -43,6 +43,8 @@ class FileReference(Strict):
     """A file by its id; inline data is outside the subset."""
 
     file_id: FileId
+    file_data: Unsupported = None
+    filename: Unsupported = None
 
 
 class FilePart(Strict):

@@ -177,9 +177,9 @@ class WebSearchCall(Strict):
     """A replayed web search."""
 
     type: Literal["web_search_call"]
-    id: str
-    status: Literal["in_progress", "searching", "completed", "failed", "incomplete"]
     action: SearchAction
+    id: str | None = None
+    status: Literal["in_progress", "searching", "completed", "failed", "incomplete"] | None = None
 
 
 def _item_tag(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence, Set
 from typing import Any, assert_never
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -14,7 +15,14 @@ from langgraph_openai_serve.protocols.chat.exchange import ChatExchange
 from langgraph_openai_serve.protocols.codec import Caller
 from langgraph_openai_serve.protocols.metadata import check_metadata
 from langgraph_openai_serve.protocols.read import read
-from langgraph_openai_serve.protocols.tools import CallLedger, bindable, check_tools, replayed_call
+from langgraph_openai_serve.protocols.tools import (
+    CallLedger,
+    OfferedTool,
+    bindable,
+    check_tools,
+    name_of_the_graphs_own,
+    replayed_call,
+)
 from langgraph_openai_serve.wire import chat as wire
 from langgraph_openai_serve.wire.fields import Mode
 
@@ -38,7 +46,7 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ChatExchange:
         for t in body.tools or ()
     )
     choice = _choice(body.tool_choice)
-    check_tools((t["function"]["name"] for t in tools), choice)
+    check_tools(_offered(body.tools or (), model.config.server_tools), choice)
     request = GraphRequest(
         model=body.model,
         api=Api.CHAT_COMPLETIONS,
@@ -59,6 +67,14 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ChatExchange:
         include_usage=include_usage,
         mint=caller.mint,
     )
+
+
+def _offered(tools: Sequence[wire.FunctionTool], registered: Set[str]) -> Iterator[OfferedTool]:
+    for index, tool in enumerate(tools):
+        param = f"tools[{index}].function.name"
+        if tool.function.name in registered:
+            raise name_of_the_graphs_own(tool.function.name, param)
+        yield OfferedTool(tool.type, tool.function.name, param)
 
 
 def _choice(choice: wire.NamedChoice | Mode | None) -> ToolChoice:

@@ -30,7 +30,8 @@ def finish_reason(ended: RunEnded, *, has_calls: bool) -> str:
 def call_object(call: ToolCalled, mint: Mint) -> dict[str, Any]:
     """Return an assistant message's tool call."""
     function = {"name": call.name, "arguments": clean(call.arguments)}
-    return {"id": call.call_id or mint.new_id("call_"), "type": "function", "function": function}
+    call_id = clean(call.call_id) or mint.new_id("call_")
+    return {"id": call_id, "type": "function", "function": function}
 
 
 def annotation_objects(message: MessageCompleted) -> list[dict[str, Any]]:
@@ -39,8 +40,8 @@ def annotation_objects(message: MessageCompleted) -> list[dict[str, Any]]:
         {
             "type": "url_citation",
             "url_citation": {
-                "url": citation.url,
-                "title": citation.title,
+                "url": clean(citation.url),
+                "title": clean(citation.title),
                 "start_index": citation.start,
                 "end_index": citation.end,
             },

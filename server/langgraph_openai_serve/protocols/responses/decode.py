@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -17,7 +17,12 @@ from langgraph_openai_serve.protocols.metadata import check_metadata
 from langgraph_openai_serve.protocols.read import read
 from langgraph_openai_serve.protocols.responses.exchange import ResponseExchange
 from langgraph_openai_serve.protocols.responses.replay import replay
-from langgraph_openai_serve.protocols.tools import bindable, check_tools
+from langgraph_openai_serve.protocols.tools import (
+    OfferedTool,
+    bindable,
+    check_tools,
+    name_of_the_graphs_own,
+)
 from langgraph_openai_serve.run.server_tools import WEB_SEARCH
 from langgraph_openai_serve.wire import responses as wire
 from langgraph_openai_serve.wire.fields import Mode
@@ -39,7 +44,7 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ResponseExcha
         ignoring=model.config.unsupported_fields is UnsupportedFields.IGNORE,
     )
     choice = _choice(body.tool_choice)
-    check_tools([_name(tool) for tool in tools], choice)
+    check_tools(_offered(tools), choice)
     selected = frozenset(_name(tool) for tool in tools if not isinstance(tool, wire.FunctionTool))
     request = GraphRequest(
         model=body.model,
@@ -101,8 +106,7 @@ def _available(
 def _problem(tool: wire.Tool, registered: Set[str], param: str) -> RequestError | None:
     match tool:
         case wire.FunctionTool() if tool.name in registered:
-            msg = f"Function '{tool.name}' has the name of a tool that the graph executes itself."
-            return RequestError(msg, param=f"{param}.name")
+            return name_of_the_graphs_own(tool.name, f"{param}.name")
         case wire.CustomTool() if tool.name not in registered or tool.name == WEB_SEARCH:
             msg = f"Custom tool '{tool.name}' is not registered for this model."
             return RequestError(msg, param=f"{param}.name")
@@ -119,6 +123,12 @@ def _functions(tools: Sequence[wire.Tool]) -> tuple[dict[str, Any], ...]:
         for tool in tools
         if isinstance(tool, wire.FunctionTool)
     )
+
+
+def _offered(tools: Sequence[wire.Tool]) -> Iterator[OfferedTool]:
+    for index, tool in enumerate(tools):
+        field = "type" if isinstance(tool, wire.WebSearchTool) else "name"
+        yield OfferedTool(tool.type, _name(tool), f"tools[{index}].{field}")
 
 
 def _name(tool: wire.Tool) -> str:

@@ -64,8 +64,8 @@ class _Calls:
 
     def search(self, item: wire.WebSearchCall) -> None:
         action = item.action.model_dump(exclude_none=True)
-        block = {"type": "web_search_call", "id": item.id, "status": item.status, "action": action}
-        self._blocks.append(block)
+        block = {"type": "web_search_call", "action": action}
+        self._blocks.append({**block, **_known(id=item.id, status=item.status)})
 
     def flush(self, decoded: list[BaseMessage]) -> None:
         if self._calls or self._blocks:

@@ -100,8 +100,8 @@ def annotations_of(message: MessageCompleted) -> list[dict[str, Any]]:
     return [
         {
             "type": "url_citation",
-            "url": citation.url,
-            "title": citation.title,
+            "url": clean(citation.url),
+            "title": clean(citation.title),
             "start_index": citation.start,
             "end_index": citation.end,
         }
@@ -144,7 +144,7 @@ def call_item(item_id: str, call: ToolCalled, call_id: str) -> dict[str, Any]:
         "id": item_id,
         "type": "function_call",
         "status": "completed" if call.complete else "incomplete",
-        "call_id": call_id,
+        "call_id": clean(call_id),
         "name": call.name,
         "arguments": clean(call.arguments),
     }
@@ -155,7 +155,7 @@ def custom_call_item(item_id: str, call: ServerToolCalled) -> dict[str, Any]:
     return {
         "id": item_id,
         "type": "custom_tool_call",
-        "call_id": call.call_id,
+        "call_id": clean(call.call_id),
         "name": call.name,
         "input": clean(call.input),
     }
@@ -167,7 +167,7 @@ def custom_output_item(item_id: str, result: ServerToolReturned) -> dict[str, An
         "id": item_id,
         "type": "custom_tool_call_output",
         "status": "completed",
-        "call_id": result.call_id,
+        "call_id": clean(result.call_id),
         "output": clean(result.output),
     }
 

@@ -15,12 +15,14 @@ from langgraph_openai_serve.graph.request import NamedTool
 from langgraph_openai_serve.protocols.chat.decode import decode as decode_chat
 from langgraph_openai_serve.protocols.codec import Caller, Mint, dump_text
 from langgraph_openai_serve.protocols.responses.decode import decode as decode_response
+from langgraph_openai_serve.run.citations import Citation
 from langgraph_openai_serve.run.events import (
     IncompleteReason,
     MessageCompleted,
     RunEnded,
     ServerToolCalled,
     ServerToolReturned,
+    StatusReported,
     TextDelta,
     ToolCalled,
     Usage,
@@ -92,13 +94,13 @@ def test_responses_tools_are_told_apart_by_who_executes_them() -> None:
         ("m", {"type": "custom", "name": "other"}, "tools[0].name"),
         ("m", {"type": "custom", "name": "web_search"}, "tools[0].name"),
         ("bare", {"type": "web_search"}, "tools[0].type"),
+        ("m", [{"type": "web_search"}, {"type": "web_search"}], "tools[1].type"),
         ("lenient", {"type": "function", "name": "f f"}, "tools[0].name"),
     ],
 )
-def test_tool_that_is_not_available_is_refused(
-    model: str, tool: dict[str, Any], param: str
-) -> None:
-    assert refused(responses, model=model, tools=[tool]).param == param
+def test_tool_that_is_not_available_is_refused(model: str, tool: Any, param: str) -> None:
+    tools = tool if isinstance(tool, list) else [tool]
+    assert refused(responses, model=model, tools=tools).param == param
 
 
 def test_lenient_model_leaves_out_what_it_does_not_support() -> None:
@@ -193,6 +195,7 @@ ITEMS: list[Any] = [
         "status": "failed",
         "action": {"type": "search", "query": "q"},
     },
+    {"type": "web_search_call", "action": {"type": "search", "queries": ["q"], "sources": None}},
 ]
 
 
@@ -211,6 +214,15 @@ def test_replayed_items_become_messages_in_order() -> None:
     assert [call["id"] for call in seen[5].tool_calls] == ["c1", "c2"]
     assert [block["type"] for block in seen[5].content] == ["custom_tool_call", "web_search_call"]
     assert [message.tool_call_id for message in seen[6:8]] == ["c2", "c1"]
+    assert seen[8].content == [
+        {
+            "type": "web_search_call",
+            "id": "ws_2",
+            "status": "failed",
+            "action": {"type": "search", "query": "q"},
+        },
+        {"type": "web_search_call", "action": {"type": "search", "queries": ["q"]}},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -254,7 +266,14 @@ def test_chat_tool_choice_names_a_function() -> None:
 
     assert chat(tools=tools, tool_choice=choice).request.tool_choice == NamedTool("function", "f")
     assert refused(chat, tool_choice=choice).param == "tool_choice"
-    assert refused(chat, tools=tools * 2).param == "tools[1].name"
+    assert refused(chat, tools=tools * 2).param == "tools[1].function.name"
+
+
+def test_chat_function_must_not_have_the_name_of_a_server_tool() -> None:
+    tools = [{"type": "function", "function": {"name": "version"}}]
+
+    assert refused(chat, tools=tools).param == "tools[0].function.name"
+    assert chat(model="bare", tools=tools).request.tool_names == {"version"}
 
 
 WHOLE = [
@@ -371,6 +390,32 @@ def test_failure_that_is_no_run_error_is_generic_too() -> None:
 def test_text_that_json_cannot_carry_is_replaced() -> None:
     assert json.loads(dump_text("a\x00\ud800b")) == "a\ufffd\ufffdb"
     assert json.loads(dump_text("\ud83c\udf0d")) == "\U0001f30d"
+
+
+BAD = "\ud800"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        MessageCompleted("a", citations=(Citation(BAD, BAD, 0, 0),)),
+        MessageCompleted("a", refusal=BAD),
+        ToolCalled(BAD, "f", BAD),
+        ServerToolCalled(BAD, "version", BAD),
+        ServerToolCalled(BAD, "web_search", BAD),
+        ServerToolReturned(BAD, BAD),
+        StatusReported(BAD),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+@pytest.mark.parametrize("decode", [responses, chat])
+def test_nothing_that_a_graph_says_breaks_an_answer(decode: Any, event: Any) -> None:
+    ended: Any = RunEnded()
+    encoder = decode(stream=True).encoder()
+    text = [TextDelta("a")] if isinstance(event, MessageCompleted) else []
+    frames = b"".join(map(encoder.feed, [*text, event, ended]))
+
+    assert "\ud800" not in decode().body([event, ended]).decode() + frames.decode()
 
 
 def test_ids_are_new_and_times_are_whole_seconds() -> None:

@@ -17,6 +17,7 @@ from langgraph_openai_serve.protocols.codec import Caller, Exchange
 from langgraph_openai_serve.protocols.responses.decode import decode
 from langgraph_openai_serve.protocols.tools import (
     CallLedger,
+    OfferedTool,
     bindable,
     check_tools,
     replayed_call,
@@ -104,12 +105,20 @@ def test_replayed_arguments_must_be_an_object(arguments: str) -> None:
 
 
 def test_tools_are_declared_once_and_chosen_among_them() -> None:
-    check_tools(["f", "g"], NamedTool("function", "g"))
+    f, g = OfferedTool("function", "f", "first"), OfferedTool("custom", "g", "second")
+    check_tools([f, g], NamedTool("custom", "g"))
 
-    with pytest.raises(RequestError, match="declared twice"):
-        check_tools(["f", "f"], "auto")
-    with pytest.raises(RequestError, match="not in tools"):
-        check_tools(["f"], NamedTool("function", "g"))
+    with pytest.raises(RequestError, match="declared twice") as caught:
+        check_tools([f, OfferedTool("custom", "f", "second")], "auto")
+    assert caught.value.param == "second"
+    for choice in (
+        NamedTool("function", "h"),
+        NamedTool("function", "g"),
+        NamedTool("custom", "f"),
+    ):
+        with pytest.raises(RequestError, match="not in tools") as caught:
+            check_tools([f, g], choice)
+        assert caught.value.param == "tool_choice"
 
 
 def test_tool_keeps_only_what_was_given() -> None:

@@ -113,6 +113,51 @@ def test_only_offered_functions_are_called() -> None:
     ]
 
 
+def calling(*calls: tuple[str | None, Any]) -> AIMessage:
+    made = [{"id": call_id, "name": "f", "args": args} for call_id, args in calls]
+    return AIMessage(content="", tool_calls=made)
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        ({"a": "\ud800"}, '{"a":"\ud800"}'),
+        ({"a": "\u5317"}, '{"a":"\u5317"}'),
+        ({"a": 2**70}, '{"a":1180591620717411303424}'),
+        ({"a": [None, True, 1.5]}, '{"a":[null,true,1.5]}'),
+    ],
+)
+def test_arguments_are_json_text(args: Any, text: str) -> None:
+    [call] = tool_calls(calling(("1", args)), frozenset("f"), complete=True)
+
+    assert call.arguments == text
+
+
+LOOP: dict[str, Any] = {}
+LOOP["self"] = LOOP
+
+
+@pytest.mark.parametrize(
+    "args", [{"a": object()}, {"a": float("nan")}, {"a": float("-inf")}, {"a": {1}}, LOOP]
+)
+def test_arguments_that_are_no_json_fail_the_run(args: Any) -> None:
+    message = calling(("1", {}))
+    message.tool_calls[0]["args"] = args
+
+    with pytest.raises(RunError, match="arguments of the call of 'f' are no JSON"):
+        list(tool_calls(message, frozenset("f"), complete=True))
+    assert list(tool_calls(message, frozenset("g"), complete=True)) == []
+
+
+def test_call_id_is_emitted_once() -> None:
+    with pytest.raises(RunError, match="call id '1' of function 'f' twice"):
+        list(tool_calls(calling(("1", {}), ("1", {})), frozenset("f"), complete=True))
+
+    assert (
+        len(list(tool_calls(calling((None, {}), (None, {})), frozenset("f"), complete=True))) == 2
+    )
+
+
 def test_usage_is_summed_and_never_estimated() -> None:
     first: Any = {
         "input_tokens": 1,

@@ -85,7 +85,12 @@ def test_update_without_messages_says_nothing(update: Any) -> None:
     ],
 )
 def test_input_is_the_only_string_or_json(args: dict[str, Any], text: str) -> None:
-    assert tool_input(args) == text
+    assert tool_input("t", args) == text
+
+
+def test_input_that_is_no_json_fails_the_run() -> None:
+    with pytest.raises(RunError, match="arguments of the call of 't' are no JSON"):
+        tool_input("t", {"a": object()})
 
 
 @pytest.mark.parametrize(
