@@ -20,7 +20,7 @@ from langgraph_openai_serve.protocols.chat.decode import decode as decode_chat
 from langgraph_openai_serve.protocols.codec import Decode, Mint
 from langgraph_openai_serve.protocols.responses.decode import decode as decode_response
 from langgraph_openai_serve.web.application import Application
-from langgraph_openai_serve.web.errors import OpenAIHTTPException, openai_exception_handler
+from langgraph_openai_serve.web.errors import handle_errors
 from langgraph_openai_serve.web.exchange import ExchangeEndpoint, Limits, ResolveScope
 from langgraph_openai_serve.web.health import (
     Ready,
@@ -82,7 +82,7 @@ class LanggraphOpenaiServe:
             msg = f"prefix must start with '/' and not end with it, got '{prefix}'"
             raise ConfigurationError(msg)
         self._bound = True
-        self.app.add_exception_handler(OpenAIHTTPException, openai_exception_handler)
+        handle_errors(self.app, prefix)
         routes = [*self._api_routes(prefix), *self._health_routes()]
         self.app.router.routes.extend(routes)
         if isinstance(self.app, Application):

@@ -90,9 +90,12 @@ def refuse_nul(document: Any) -> None:
 
 def refused(error: ValidationError) -> RequestError:
     """Return the first complaint of a validation error as a refused request."""
-    problem = min(
-        error.errors(include_url=False, include_input=False, include_context=True), key=_rank
-    )
+    return complaint(error.errors(include_url=False, include_input=False, include_context=True))
+
+
+def complaint(problems: Sequence[Any]) -> RequestError:
+    """Return the most telling of pydantic's problems as a refused request."""
+    problem = min(problems, key=_rank)
     param = param_path(problem["loc"]) or None
     kind = problem["type"]
     if kind == "json_invalid":

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI, HTTPException
+from pydantic import BaseModel
 from starlette.requests import Request
+from starlette.responses import Response
 
 from langgraph_openai_serve import ConfigurationError, LanggraphOpenaiServe, OpenAIHTTPException
 from langgraph_openai_serve.errors import LgosError, ModelNotFound, RequestError, RequestTooLarge
@@ -106,6 +108,43 @@ async def test_plain_refusal_of_a_scope_function_has_the_envelope(status: int, k
         "param": None,
         "code": None,
     }
+
+
+class Wanted(BaseModel):
+    size: int
+
+
+@pytest.mark.parametrize("own_handler", [False, True])
+async def test_errors_of_a_hosts_routes_have_the_envelope_under_the_prefix_only(
+    own_handler: bool,
+) -> None:
+    app = FastAPI()
+
+    async def own(body: Wanted) -> None:
+        raise HTTPException(409, f"size {body.size}", {"retry-after": "7"})
+
+    app.post("/v1/images")(own)
+    app.post("/images")(own)
+    if own_handler:
+        app.add_exception_handler(HTTPException, lambda _request, _error: Response(status_code=418))
+    LanggraphOpenaiServe(registry(Probe()), app).bind_openai_api()
+    async with in_process(app) as client:
+        refused = await client.post("/images", json={"size": 1})
+        wrong = [await client.post("/images", json=body) for body in ({}, {"size": "x"})]
+        broken = await client.post(
+            "/images", content=b"{", headers={"content-type": "application/json"}
+        )
+        outside = await client.post("http://server/images", json={"size": 1})
+        outside_wrong = await client.post("http://server/images", json={})
+
+    assert (refused.status_code, refused.headers["retry-after"]) == (409, "7")
+    assert refused.json()["error"]["message"] == "size 1"
+    assert [answer.status_code for answer in (*wrong, broken)] == [400] * 3
+    assert [answer.json()["error"]["param"] for answer in wrong] == ["size", "size"]
+    assert "not valid JSON" in broken.json()["error"]["message"]
+    assert outside.status_code == (418 if own_handler else 409)
+    assert outside_wrong.status_code == 422
+    assert "detail" in outside_wrong.json()
 
 
 @pytest.mark.parametrize(
