@@ -1,5 +1,6 @@
-"""Server tools and files with the OpenAI SDK: what the graph executes, what it cites, what it is sent."""
+"""Functions with the OpenAI SDK: the graph calls them, the client runs them and sends the results."""
 
+import json
 import os
 
 from openai import OpenAI
@@ -9,32 +10,35 @@ client = OpenAI(
     api_key=os.environ.get("OPENAI_API_KEY", "unused"),
 )
 
-response = client.responses.create(
-    model="research",
-    input="What does LangGraph build?",
-    tools=[{"type": "custom", "name": "package_version"}, {"type": "web_search"}],
-)
-for item in response.output:
-    if item.type == "custom_tool_call":
-        print(f"{item.name}({item.input})")
-    elif item.type == "web_search_call":
-        print(f"searched for: {item.action.query}")
-    elif item.type == "message":
-        part = item.content[0]
-        print(part.text)
-        for citation in part.annotations:
-            print(f"[{citation.title}] {part.text[citation.start_index : citation.end_index + 1]}")
 
-answer = client.responses.create(
-    model="files",
-    input=[
-        {
-            "role": "user",
-            "content": [
-                {"type": "input_text", "text": "What is in it?"},
-                {"type": "input_file", "file_id": "file-abc123"},
-            ],
-        }
-    ],
+def get_weather(city: str) -> str:
+    return {"Oslo": "snow", "Rome": "sun"}.get(city, "rain")
+
+
+weather = {
+    "type": "function",
+    "name": "get_weather",
+    "description": "Tell the weather of a city.",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+        "additionalProperties": False,
+    },
+    "strict": True,
+}
+items = [{"role": "user", "content": "Oslo and Rome"}]
+response = client.responses.create(
+    model="tools",
+    input=items,
+    tools=[weather],
+    tool_choice={"type": "function", "name": "get_weather"},
 )
-print(answer.output_text)
+items += response.output
+for call in response.output:
+    result = get_weather(**json.loads(call.arguments))
+    print(f"{call.name}({call.arguments}) is {result}")
+    items.append({"type": "function_call_output", "call_id": call.call_id, "output": result})
+
+response = client.responses.create(model="tools", input=items, tools=[weather])
+print(response.output_text)

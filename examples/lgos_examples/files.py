@@ -1,14 +1,18 @@
-"""Reads files by their id and shows one through the client. Shows file parts and the display_file function."""
+"""Reads files by their id and shows one through the client. Shows file parts and the display_file function.
+
+`FILES_BASE_URL` is an OpenAI-compatible Files API, `FILES_API_KEY` its key.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
-from urllib.request import Request, urlopen
+from urllib.parse import quote
 from uuid import uuid4
 
+import httpx
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages.tool import tool_call
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_openai_serve import GraphConfig, GraphRequest
@@ -22,52 +26,45 @@ class State(MessagesState):
 
 
 def to_input(request: GraphRequest, messages: list[BaseMessage]) -> dict[str, Any]:
-    names = {tool["function"]["name"] for tool in request.tools}
-    return {"messages": messages, "can_display": DISPLAY in names}
+    return {"messages": messages, "can_display": DISPLAY in request.tool_names}
 
 
-def file_ids(message: BaseMessage) -> list[str]:
-    blocks = message.content if isinstance(message.content, list) else []
-    return [
-        block["file_id"] for block in blocks if isinstance(block, dict) and block["type"] == "file"
-    ]
-
-
-def answer(state: State) -> dict[str, Any]:
+async def answer(state: State) -> dict[str, Any]:
     last = state["messages"][-1]
     if isinstance(last, ToolMessage):
         return {"messages": [AIMessage(f"Shown: {last.text}")]}
-    ids = file_ids(last)
+    ids = [block["file_id"] for block in last.content_blocks if block["type"] == "file"]
+    if not ids:
+        return {"messages": [AIMessage("Send a file by its id.")]}
     service = os.environ.get("FILES_BASE_URL")
-    if state["can_display"] and service:
-        arguments = {
-            "file_id": upload(service, f"You sent: {', '.join(ids) or 'no file'}"),
-            "filename": "report.txt",
+    if not service:
+        return {
+            "messages": [AIMessage(f"Start me with FILES_BASE_URL, and I read {', '.join(ids)}.")]
         }
-        call = {
-            "name": DISPLAY,
-            "args": arguments,
-            "id": f"call_{uuid4().hex}",
-            "type": "tool_call",
-        }
-        return {"messages": [AIMessage("", tool_calls=[call])]}
-    return {
-        "messages": [AIMessage(f"You sent {', '.join(ids)}." if ids else "Send a file by its id.")]
-    }
+    headers = {"Authorization": f"Bearer {os.environ.get('FILES_API_KEY', 'unused')}"}
+    async with httpx.AsyncClient(base_url=service, headers=headers) as files:
+        report = "\n".join([await count(files, file_id) for file_id in ids])
+        if not state["can_display"]:
+            return {"messages": [AIMessage(report)]}
+        shown = {"file_id": await upload(files, report), "filename": "report.txt"}
+    call = tool_call(name=DISPLAY, args=shown, id=f"call_{uuid4().hex}")
+    return {"messages": [AIMessage("", tool_calls=[call])]}
 
 
-def upload(service: str, text: str) -> str:
-    """Give a generated file to an OpenAI-compatible Files API; neither bytes nor links enter the transcript."""
-    boundary = uuid4().hex
-    body = (
-        f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nuser_data\r\n'
-        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="report.txt"\r\n'
-        f"Content-Type: text/plain\r\n\r\n{text}\r\n--{boundary}--\r\n"
+async def count(files: httpx.AsyncClient, file_id: str) -> str:
+    """Reads a file where it is: its bytes were never part of a request."""
+    content = await files.get(f"files/{quote(file_id, safe='')}/content")
+    if content.status_code == httpx.codes.NOT_FOUND:
+        return f"There is no file {file_id}."
+    return f"Words in {file_id}: {len(content.raise_for_status().text.split())}"
+
+
+async def upload(files: httpx.AsyncClient, report: str) -> str:
+    """Keeps a made file; only its id goes to the client."""
+    made = await files.post(
+        "files", data={"purpose": "user_data"}, files={"file": ("report.txt", report)}
     )
-    headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
-    request = Request(f"{service.rstrip('/')}/files", body.encode(), headers)  # noqa: S310 - the operator's URL
-    with urlopen(request, timeout=10) as stored:  # noqa: S310 - the operator's URL
-        file_id: str = json.load(stored)["id"]
+    file_id: str = made.raise_for_status().json()["id"]
     return file_id
 
 
@@ -78,6 +75,6 @@ builder.add_edge("answer", END)
 
 config = GraphConfig(
     graph=builder.compile(),
-    description="Takes files by their id, and shows files through your display_file function.",
+    description="Counts the words of files, and shows the count through your display_file function.",
     request_to_input=to_input,
 )

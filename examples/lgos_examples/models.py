@@ -1,28 +1,52 @@
-"""A chat model without a network: it streams a text word by word, as a real model would."""
+"""A chat model without a network. It follows a script where a real one thinks; `ChatOpenAI` and others fit in its place."""
 # ruff: noqa: ARG002 - a chat model implements LangChain's whole call signature
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+Tool = dict[str, Any]
+Script = Callable[[list[BaseMessage], list[Tool]], AIMessage]
+"""From the messages, and the tools that may be called, to what the model says and calls."""
 
 
-class StoryModel(BaseChatModel):
-    """Tells a short story about the last message, each word after a pause."""
+class ScriptedModel(BaseChatModel):
+    """Says what its script says, word by word when it is streamed."""
 
-    pause_seconds: float = 0.05
+    script: Script
+    pause_seconds: float = 0.0
 
     @property
     def _llm_type(self) -> str:
-        return "story"
+        return "scripted"
+
+    def bind_tools(
+        self,
+        tools: Sequence[Tool | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        functions = [convert_to_openai_tool(tool) for tool in tools]
+        if tool_choice == "none":
+            functions = []
+        elif tool_choice not in {None, "auto", "required"}:
+            functions = [each for each in functions if each["function"]["name"] == tool_choice]
+        return self.bind(tools=functions, **kwargs)
 
     def _generate(
         self,
@@ -31,8 +55,8 @@ class StoryModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        words = list(story(messages[-1].text))
-        message = AIMessage("".join(words), usage_metadata=usage(messages, words))
+        message = self.script(messages, kwargs.get("tools", []))
+        message.usage_metadata = usage(messages, message.text)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _astream(
@@ -42,31 +66,30 @@ class StoryModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        words = list(story(messages[-1].text))
-        for word in words:
+        message = self.script(messages, kwargs.get("tools", []))
+        for word in re.findall(r"\s*\S+\s*", message.text):
             await asyncio.sleep(self.pause_seconds)
-            chunk = ChatGenerationChunk(message=AIMessageChunk(word))
+            chunk = ChatGenerationChunk(message=AIMessageChunk(content=word))
             if run_manager:
                 await run_manager.on_llm_new_token(word, chunk=chunk)
             yield chunk
-        yield ChatGenerationChunk(
-            message=AIMessageChunk("", usage_metadata=usage(messages, words), chunk_position="last")
+        calls = [
+            tool_call_chunk(
+                name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=i
+            )
+            for i, call in enumerate(message.tool_calls)
+        ]
+        last = AIMessageChunk(
+            content="",
+            tool_call_chunks=calls,
+            usage_metadata=usage(messages, message.text),
+            chunk_position="last",
         )
+        yield ChatGenerationChunk(message=last)
 
 
-def story(topic: str) -> Iterator[str]:
-    subject = " ".join(topic.split()[:6]).strip(" .!?") or "nothing in particular"
-    text = (
-        f"Once upon a time somebody asked about {subject}. Nobody knew the answer, so they built a"
-        " graph: one node to think, one node to write. It thought for a while and then it wrote"
-        " this. The end."
-    )
-    return iter(re.findall(r"\S+\s*", text))
-
-
-def usage(messages: list[BaseMessage], words: list[str]) -> UsageMetadata:
-    """Counts words: good enough for a story."""
+def usage(messages: list[BaseMessage], text: str) -> UsageMetadata:
+    """Counts words: good enough for a script."""
     read = sum(len(message.text.split()) for message in messages)
-    return UsageMetadata(
-        input_tokens=read, output_tokens=len(words), total_tokens=read + len(words)
-    )
+    written = len(text.split())
+    return UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)

@@ -1,45 +1,55 @@
-"""Calls the client's first function and answers with its result. Shows function calls in both directions."""
+"""Calls the client's functions and answers with their results. Shows tool choice and parallel calls."""
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages.tool import tool_call
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_openai_serve import GraphConfig, GraphRequest
+from lgos_examples.models import ScriptedModel, Tool
 
 
 class State(MessagesState):
-    tools: list[dict[str, Any]]
+    tools: list[Tool]
+    tool_choice: str
 
 
 def to_input(request: GraphRequest, messages: list[BaseMessage]) -> dict[str, Any]:
-    """Gives the graph the functions of the request, as LangChain's `bind_tools` takes them."""
-    tools = [] if request.tool_choice == "none" else list(request.tools)
-    return {"messages": messages, "tools": tools}
+    """Gives the graph the functions and the choice of the request, as LangChain's `bind_tools` takes them."""
+    choice = (
+        request.tool_choice if isinstance(request.tool_choice, str) else request.tool_choice.name
+    )
+    return {"messages": messages, "tools": list(request.tools), "tool_choice": choice}
 
 
-def answer(state: State) -> dict[str, Any]:
-    last = state["messages"][-1]
-    if isinstance(last, ToolMessage):
-        return {"messages": [AIMessage(f"The function says: {last.text}")]}
-    if not state["tools"]:
-        return {"messages": [AIMessage("Give me a function and I will call it.")]}
-    return {"messages": [AIMessage("", tool_calls=[call(state["tools"][0], last.text)])]}
-
-
-def call(tool: dict[str, Any], text: str) -> dict[str, Any]:
-    """A real model would choose the arguments; this one fills the required ones with what was said."""
-    function = tool["function"]
+def script(messages: list[BaseMessage], tools: list[Tool]) -> AIMessage:
+    """Where a real model chooses: the first function, once for each part of the question."""
+    results = list(takewhile(lambda message: isinstance(message, ToolMessage), messages[::-1]))
+    if results:
+        said = ", ".join(message.text for message in results[::-1])
+        return AIMessage(f"The function says: {said}")
+    if not tools:
+        return AIMessage("Give me a function and I will call it.")
+    function = tools[0]["function"]
     needed = (function.get("parameters") or {}).get("required", [])
-    return {
-        "name": function["name"],
-        "args": dict.fromkeys(needed, text),
-        "id": f"call_{uuid4().hex}",
-        "type": "tool_call",
-    }
+    calls = [
+        tool_call(name=function["name"], args=dict.fromkeys(needed, part), id=f"call_{uuid4().hex}")
+        for part in messages[-1].text.split(" and ")
+    ]
+    return AIMessage("", tool_calls=calls)
+
+
+model = ScriptedModel(script=script)
+
+
+async def answer(state: State) -> dict[str, Any]:
+    bound = model.bind_tools(state["tools"], tool_choice=state["tool_choice"])
+    return {"messages": [await bound.ainvoke(state["messages"])]}
 
 
 builder = StateGraph(State)
@@ -49,6 +59,6 @@ builder.add_edge("answer", END)
 
 config = GraphConfig(
     graph=builder.compile(),
-    description="Calls the first function that the client offers.",
+    description="Calls the function that the client offers.",
     request_to_input=to_input,
 )

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_openai_serve import GraphConfig, GraphFeature, status_event
-from lgos_examples.models import StoryModel
+from lgos_examples.models import ScriptedModel, Tool
 
-model = StoryModel()
+
+def story(messages: list[BaseMessage], _tools: list[Tool]) -> AIMessage:
+    topic = " ".join(messages[-1].text.split()[:6]).strip(" .!?") or "nothing in particular"
+    return AIMessage(
+        f"Once upon a time somebody asked about {topic}. Nobody knew the answer, so they built a"
+        " graph: one node to think, one node to write. It thought for a while and then it wrote"
+        " this. The end."
+    )
+
+
+model = ScriptedModel(script=story, pause_seconds=0.05)
 
 
 async def think(_state: MessagesState) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from pathlib import Path
 
 import openai
 import pytest
+import yaml
 
 from house.serving import free_port
+from langgraph_openai_serve.cli.main import main
 from support.programs import LGOS, ROOT, finished, running
 
 TOOL = {
@@ -20,29 +22,37 @@ TOOL = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     },
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def base_url() -> Iterator[str]:
-    port = free_port()
-    with running(LGOS, "dev", "-f", "examples/models", "--port", str(port)) as program:
-        program.says("Base URL: ")
-        yield f"http://127.0.0.1:{port}/v1"
-
-
-@pytest.fixture
-def client(base_url: str) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=base_url, api_key="unused", max_retries=0) as client:
-        yield client
+MANIFESTS = sorted((ROOT / "examples/models").glob("*.yaml"))
+OVERVIEW = "[LangGraph overview](https://docs.langchain.com/oss/python/langgraph/overview)"
+BUILDS = f"LangGraph builds stateful agents as graphs of steps. {OVERVIEW}"
+STORY = "Once upon a time somebody asked about"
+ANSWERS = {
+    "client_chat.py": ["Echo: Hello", f"{STORY} streaming."],
+    "client_citations.py": [BUILDS, f"{OVERVIEW} is LangGraph overview", OVERVIEW[21:-1]],
+    "client_responses.py": ["ECHO: HELLO", "Thinking of a story", "Writing it down", STORY, "37 output tokens"],
+    "client_server_tools.py": [
+        "package_version(langgraph)", "searched for: What does LangGraph build?", "said: langgraph 1.",
+        "langgraph 1.", BUILDS, OVERVIEW, "The Responses API returns typed items",
+    ],
+    "client_settings.py": [
+        "{'audience': 'beginner', 'layout': {'bullets': False, 'facts': 2}}",
+        "In plain words: A graph has nodes. Edges say which node is next. You have the free plan.",
+        "In short:", "- A graph", "- Edges", "- All nodes", "- You have the free plan.",
+    ],
+    "client_status.py": ["(Thinking of a story)", "(Writing it down)", f"{STORY} progress.", "37 words"],
+    "client_tools.py": ['get_weather({"city":"Oslo"}) is snow', 'get_weather({"city":"Rome"}) is sun', "The function says: snow, sun"],
+}  # fmt: skip
 
 
 def test_all_models_are_listed_with_their_facts(client: openai.OpenAI) -> None:
     facts = {model.id: model.model_extra["lgos"] for model in client.models.list()}
     assert {name: fact["features"] for name, fact in facts.items()} == {
+        "citations": [],
         "echo": [],
         "files": [],
         "lenient": [],
         "research": [],
+        "settings": [],
         "tools": [],
         "writer": ["client_events"],
     }
@@ -127,23 +137,29 @@ def test_tool_caller_without_functions_says_so(client: openai.OpenAI) -> None:
     assert response.output_text == "Give me a function and I will call it."
 
 
-@pytest.mark.parametrize(
-    ("name", "lines"),
-    [
-        ("client_chat.py", ["Echo: Hello", "Once upon a time somebody asked about streaming."]),
-        ("client_tools.py", ["package_version(langgraph)", "searched for: What does LangGraph build?", "LangGraph ", "[LangGraph overview] LangGraph builds stateful agents as graphs of steps.", "You sent file-abc123."]),
-        ("client_responses.py", ["ECHO: HELLO", "Thinking of a story", "Writing it down", "Once upon", "37 output tokens"]),
-    ],
-)  # fmt: skip
-def test_sdk_snippets_print_their_answers(base_url: str, name: str, lines: list[str]) -> None:
+@pytest.mark.parametrize("name", sorted(ANSWERS))
+def test_sdk_snippets_print_their_answers(base_url: str, name: str) -> None:
     env = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "unused"}
     result = finished(sys.executable, f"examples/{name}", env=env)
     assert result.returncode == 0, result.stderr
-    printed = result.stdout.splitlines()
+    printed, lines = result.stdout.splitlines(), ANSWERS[name]
     assert len(printed) == len(lines)
-    assert [
-        line for line, start in zip(printed, lines, strict=True) if not line.startswith(start)
-    ] == []
+    pairs = zip(printed, lines, strict=True)
+    assert [line for line, start in pairs if not line.startswith(start)] == []
+
+
+def test_every_sdk_snippet_is_run_by_a_test() -> None:
+    snippets = {path.name for path in (ROOT / "examples").glob("client_*.py")}
+    assert snippets - set(ANSWERS) == {"client_files.py"}
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.stem)
+def test_lgos_check_takes_the_graph_of_each_manifest(
+    manifest: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = yaml.safe_load(manifest.read_text())["spec"]["graph"]
+    assert main(["check", graph, "--path", str(ROOT / "examples")]) == 0
+    assert capsys.readouterr().out.startswith(f"{graph} is a GraphConfig that can be served.")
 
 
 def test_chat_example_says_that_it_needs_a_key() -> None:
@@ -173,6 +189,5 @@ def test_chat_example_asks_an_openai_compatible_model(base_url: str) -> None:
 @pytest.mark.parametrize(
     "manifest", sorted((ROOT / "examples").glob("*/*.yaml")), ids=lambda path: path.stem
 )
-def test_manifests_are_short(manifest: object) -> None:
-    lines = (ROOT / "examples" / str(manifest)).read_text().splitlines()
-    assert len(lines) <= 15
+def test_manifests_are_short(manifest: Path) -> None:
+    assert len(manifest.read_text().splitlines()) <= 15
