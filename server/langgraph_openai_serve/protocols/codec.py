@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import orjson
 
@@ -94,6 +95,14 @@ class Exchange(Protocol):
 
 Decode = Callable[[bytes, GraphRegistry, Caller], Exchange]
 """Validates a body completely; raises `RequestError` for whatever can be refused without running."""
+
+
+def dump_json(document: Any) -> orjson.Fragment:
+    """Return a caller's own JSON as it can be put into any answer, integers of any size too."""
+    try:
+        return orjson.Fragment(orjson.dumps(document))
+    except orjson.JSONEncodeError:
+        return orjson.Fragment(json.dumps(document, ensure_ascii=False).encode())
 
 
 def dump_text(text: str) -> bytes:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from langchain_core.messages import ToolCall as LangChainToolCall
+from pydantic_core import from_json
 
 from langgraph_openai_serve.errors import RequestError
 from langgraph_openai_serve.graph.request import NamedTool, ToolChoice
@@ -67,7 +67,7 @@ def replayed_call(call_id: str, name: str, arguments: str, param: str) -> LangCh
         RequestError: The arguments are no JSON object.
     """
     try:
-        parsed = orjson.loads(arguments)
+        parsed = from_json(arguments, allow_inf_nan=False)
     except ValueError:
         parsed = None
     if not isinstance(parsed, dict):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from langgraph_openai_serve.errors import LgosError
+from langgraph_openai_serve.protocols.codec import dump_json
 from langgraph_openai_serve.run.events import (
     MessageCompleted,
     ServerToolCalled,
@@ -196,7 +197,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
         "type": "function",
         "name": tool.name,
         "description": tool.description,
-        "parameters": tool.parameters,
+        "parameters": None if tool.parameters is None else dump_json(tool.parameters),
         "strict": tool.strict,
     }
 

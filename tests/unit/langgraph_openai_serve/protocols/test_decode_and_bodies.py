@@ -418,6 +418,19 @@ def test_nothing_that_a_graph_says_breaks_an_answer(decode: Any, event: Any) -> 
     assert "\ud800" not in decode().body([event, ended]).decode() + frames.decode()
 
 
+def test_schema_with_huge_numbers_is_echoed_as_it_came() -> None:
+    deep: Any = 1
+    for _ in range(150):
+        deep = {"a": deep}
+    schema = {"type": "object", "maximum": 2**70, "title": "\u5317", "deep": deep}
+    made = responses(tools=[{**FUNCTION, "parameters": schema}])
+    echoed = json.loads(made.body([MessageCompleted(""), RunEnded()]))["tools"][0]["parameters"]
+    started = made.encoder().start().decode().split("\n")[1].removeprefix("data: ")
+
+    assert echoed == made.request.tools[0]["function"]["parameters"] == schema
+    assert json.loads(started)["response"]["tools"][0]["parameters"] == schema
+
+
 def test_ids_are_new_and_times_are_whole_seconds() -> None:
     mint = Mint()
 

@@ -98,7 +98,11 @@ def test_each_call_needs_one_result_after_it() -> None:
     assert caught.value.param == "place"
 
 
-@pytest.mark.parametrize("arguments", ["", "[]", "7", '{"a"'])
+def test_replayed_arguments_keep_numbers_of_any_size() -> None:
+    assert replayed_call("c", "f", '{"n":1180591620717411303424}', "p")["args"] == {"n": 2**70}
+
+
+@pytest.mark.parametrize("arguments", ["", "[]", "7", '{"a"', '{"a":NaN}', '{"a":"\\ud800"}'])
 def test_replayed_arguments_must_be_an_object(arguments: str) -> None:
     with pytest.raises(RequestError, match="not a JSON object"):
         replayed_call("c", "f", arguments, "p")
