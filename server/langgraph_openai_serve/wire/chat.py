@@ -30,6 +30,7 @@ class TextPart(Strict):
 
     type: Literal["text"]
     text: str
+    prompt_cache_breakpoint: Unsupported = None
 
 
 class RefusalPart(Strict):
@@ -52,6 +53,7 @@ class FilePart(Strict):
 
     type: Literal["file"]
     file: FileReference
+    prompt_cache_breakpoint: Unsupported = None
 
 
 UserPart = Annotated[

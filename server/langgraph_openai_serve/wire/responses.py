@@ -33,6 +33,7 @@ class InputText(Strict):
 
     type: Literal["input_text"]
     text: str
+    prompt_cache_breakpoint: Unsupported = None
 
 
 class InputFile(Strict):
@@ -43,6 +44,8 @@ class InputFile(Strict):
     file_data: Unsupported = None
     file_url: Unsupported = None
     filename: Unsupported = None
+    detail: Unsupported = None
+    prompt_cache_breakpoint: Unsupported = None
 
 
 class OutputText(Strict):
@@ -87,7 +90,7 @@ AssistantContent = Annotated[
 class InputMessage(Strict):
     """What a person or the application said."""
 
-    type: Literal["message"] = "message"
+    type: Literal["message"] | None = "message"
     role: Literal["user", "system", "developer"]
     content: InputContent
     id: str | None = None
@@ -98,7 +101,7 @@ class InputMessage(Strict):
 class AssistantMessage(Strict):
     """A replayed answer; incomplete ones can be replayed too."""
 
-    type: Literal["message"] = "message"
+    type: Literal["message"] | None = "message"
     role: Literal["assistant"]
     content: AssistantContent
     id: str | None = None
@@ -219,6 +222,10 @@ class FunctionTool(Strict):
     description: str | None = None
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
+    allowed_callers: Unsupported = None
+    async_: Annotated[Unsupported, Field(alias="async")] = None
+    defer_loading: Unsupported = None
+    output_schema: Unsupported = None
 
 
 class CustomTool(Strict):
@@ -226,12 +233,18 @@ class CustomTool(Strict):
 
     type: Literal["custom"]
     name: FunctionName
+    allowed_callers: Unsupported = None
+    async_: Annotated[Unsupported, Field(alias="async")] = None
+    defer_loading: Unsupported = None
+    description: Unsupported = None
+    format: Unsupported = None
 
 
 class WebSearchTool(Strict):
     """Selects the graph's web search."""
 
     type: Literal["web_search"]
+    external_web_access: Unsupported = None
     filters: Unsupported = None
     search_context_size: Unsupported = None
     user_location: Unsupported = None
@@ -286,8 +299,10 @@ class ResponseCreate(Strict):
     truncation: Literal["disabled"] | None = None
     # Generation is the graph's own business; these are known and refused whatever their value.
     access_programs: Unsupported = None
+    background_options: Unsupported = None
     context_management: Unsupported = None
     conversation: Unsupported = None
+    image: Unsupported = None
     max_output_tokens: Unsupported = None
     max_tool_calls: Unsupported = None
     moderation: Unsupported = None
