@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from langgraph_openai_serve import GraphConfig, GraphFeature, GraphRequest
+from langgraph_openai_serve import GraphConfig, GraphFeature, GraphRequest, status_event
 from langgraph_openai_serve.testing import ScriptedChatModel, scripted_graph
 
 VERSION = "lgos_package_version"
@@ -41,6 +42,11 @@ async def _version(state: MessagesState) -> dict[str, Any]:
     )
     model = ScriptedChatModel(chunks=["Version ", str(result.content), "."])
     return {"messages": [await model.ainvoke(state["messages"])]}
+
+
+def _tells(_state: MessagesState) -> dict[str, Any]:
+    get_stream_writer()(status_event("Looking up the version"))
+    return {}
 
 
 VERSION_CALL = [AIMessage("", tool_calls=[call(VERSION, "call_v", __arg1="lgos")])]
@@ -135,7 +141,7 @@ def tool_configs() -> dict[str, GraphConfig]:
         "cited_too_far": cited({**SPAN, "end_index": 21}),
         "cited_wrongly": cited({**SPAN, "cited_text": "Rome"}),
         "status_and_tools": GraphConfig(
-            graph=steps(VERSION_CALL, VERSION_RESULT, _version),
+            graph=steps(_tells, VERSION_CALL, VERSION_RESULT, _version),
             description="Executes tools.",
             server_tools=frozenset(registered),
             features={GraphFeature.CLIENT_EVENTS},

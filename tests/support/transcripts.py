@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from langgraph_openai_serve import GraphRegistry, LanggraphOpenaiServe
+from support.adapted_graphs import adapted_configs
 from support.graphs import Probe, configs
 from support.mint import counting_mint
 from support.serving import in_process
@@ -42,15 +43,29 @@ GRAPHS: Final = {
     "failure-at-once": "fails_at_once",
     "empty": "empty",
     "citation": "cited",
+    "custom-pair": "custom_tool",
+    "web-search": "searches",
+    "web-search-failed": "search_fails",
+    "status-and-tools": "status_and_tools",
+    "tool-then-function": "mixed",
     "server-tools": "parallel_tools",
     "server-tool-failure": "tool_breaks",
 }
-SELECTED: Final = [{"type": "custom", "name": VERSION}, {"type": "web_search"}]
-ONE_API_ONLY: Final = {
-    ("responses", "usage"),
-    ("chat", "server-tools"),
-    ("chat", "server-tool-failure"),
+CUSTOM: Final = {"type": "custom", "name": VERSION}
+SEARCH: Final = {"type": "web_search"}
+SELECTED: Final = [CUSTOM, SEARCH]
+FUNCTION: Final = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+SERVER_TOOLS: Final[dict[str, list[Any]]] = {
+    "custom-pair": [CUSTOM],
+    "web-search": [SEARCH],
+    "web-search-failed": [SEARCH],
+    "status-and-tools": [CUSTOM],
+    "tool-then-function": [CUSTOM, FUNCTION],
+    "server-tools": SELECTED,
+    "server-tool-failure": SELECTED,
 }
+"""Which tools a scenario selects; only Responses can."""
+ONE_API_ONLY: Final = {("responses", "usage"), *(("chat", name) for name in SERVER_TOOLS)}
 """Combinations that do not exist: Responses always has usage, and Chat cannot select server tools."""
 
 
@@ -63,8 +78,8 @@ def request(name: str) -> tuple[str, dict[str, Any]]:
         body["input"] = "hi"
         if calls:
             body["tools"] = FLAT
-        if scenario.startswith("server-tool"):
-            body["tools"] = SELECTED
+        if scenario in SERVER_TOOLS:
+            body["tools"] = SERVER_TOOLS[scenario]
         return "/responses", body
     body["messages"] = [{"role": "user", "content": "hi"}]
     if calls:
@@ -86,7 +101,7 @@ def names() -> list[str]:
 
 def served() -> GraphRegistry:
     """All fixture graphs, those that execute tools among them."""
-    return GraphRegistry({**configs(Probe()), **tool_configs()})
+    return GraphRegistry({**configs(Probe()), **tool_configs(), **adapted_configs()})
 
 
 async def record(name: str) -> bytes:

@@ -10,21 +10,19 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
-from langgraph_openai_serve import GraphRegistry, LanggraphOpenaiServe, citation_slice
-from support.serving import loopback
+from langgraph_openai_serve import citation_slice
+from support.adapted_graphs import adapted_configs
+from support.asking import client_of
 from support.tool_graphs import CITED, PAYLOAD, RESULT, VERSION, tool_configs
 
 CUSTOM: Any = {"type": "custom", "name": VERSION}
 SEARCH: Any = {"type": "web_search"}
+FUNCTION: Any = {"type": "function", "name": "f", "parameters": {"type": "object"}}
 
 
 @pytest.fixture
 async def client() -> AsyncIterator[AsyncOpenAI]:
-    server = LanggraphOpenaiServe(GraphRegistry(tool_configs())).bind_openai_api()
-    async with (
-        loopback(server.app) as origin,
-        AsyncOpenAI(base_url=f"{origin}/v1", api_key="none", max_retries=0, timeout=20) as made,
-    ):
+    async with client_of({**tool_configs(), **adapted_configs()}) as made:
         yield made
 
 
@@ -130,9 +128,12 @@ async def test_updates_of_a_nested_graph_are_private(client: AsyncOpenAI, stream
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_status_and_tools_go_together(client: AsyncOpenAI, streamed: bool) -> None:
     response = await ask(client, "status_and_tools", [CUSTOM], streamed)
-    assert [item.type for item in response.output][:2] == [
+    told = ["commentary"] if streamed else []
+    assert [getattr(item, "phase", item.type) for item in response.output] == [
+        *told,
         "custom_tool_call",
         "custom_tool_call_output",
+        "final_answer",
     ]
     assert response.output[-1].content[0].text == f"Version {RESULT}."
 
@@ -183,13 +184,19 @@ async def test_a_completed_exchange_can_be_replayed_unchanged(
         ([CUSTOM, CUSTOM], "tools[1].name"),
         ([SEARCH], "tools[0].type"),
         ([CUSTOM, {"type": "file_search"}], "tools[1].type"),
+        ([{**CUSTOM, "input_schema": {}}], "tools[0].input_schema"),
+        ([{"type": "custom", "name": "web_search"}], "tools[0].name"),
+        ([{**SEARCH, "filters": {"allowed_domains": ["a"]}}], "tools[0].filters"),
+        ([{**SEARCH, "search_context_size": "low"}], "tools[0].search_context_size"),
+        ([{"type": "web_search_preview"}], "tools[0].type"),
     ],
 )
+@pytest.mark.parametrize("streamed", [False, True])
 async def test_a_selection_that_is_not_on_offer_is_refused(
-    client: AsyncOpenAI, tools: list[Any], param: str
+    client: AsyncOpenAI, tools: list[Any], param: str, streamed: bool
 ) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
-        await ask(client, "custom_tool", tools, streamed=True)
+        await ask(client, "custom_tool", tools, streamed)
     assert caught.value.param == param
 
 
@@ -200,9 +207,78 @@ async def test_tool_choice_names_a_selected_custom_tool(client: AsyncOpenAI) -> 
     with pytest.raises(openai.BadRequestError) as caught:
         await ask(client, "custom_tool", [], streamed=False, tool_choice=choice)
     assert caught.value.param == "tool_choice"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("choice", "param"),
+    [
+        ({"type": "web_search"}, "tool_choice.type"),
+        ({"type": "function", "name": "web_search"}, "tool_choice"),
+        ({"type": "custom", "name": "web_search"}, "tool_choice"),
+        ({"type": "function", "name": VERSION}, "tool_choice"),
+        ({"type": "custom", "name": "f"}, "tool_choice"),
+        ({"type": "custom", "name": "absent"}, "tool_choice"),
+        ({"type": "custom", "name": VERSION, "input": "x"}, "tool_choice.input"),
+        ("sometimes", "tool_choice"),
+    ],
+)
+async def test_a_choice_has_the_type_and_name_of_its_tool(
+    client: AsyncOpenAI, streamed: bool, choice: Any, param: str
+) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
-        await ask(client, "searches", [SEARCH], streamed=False, tool_choice={"type": "web_search"})
-    assert caught.value.param == "tool_choice.type"
+        await ask(client, "request_probe", [CUSTOM, SEARCH, FUNCTION], streamed, tool_choice=choice)
+    assert caught.value.param == param
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_function_stays_the_clients_beside_a_server_tool(
+    client: AsyncOpenAI, streamed: bool
+) -> None:
+    response = await ask(client, "mixed", [CUSTOM, FUNCTION], streamed)
+
+    called, result, function = response.output
+    assert (called.type, result.type) == ("custom_tool_call", "custom_tool_call_output")
+    assert (function.type, function.name, function.arguments) == ("function_call", "f", '{"a":1}')
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_an_exchange_goes_on_with_the_replayed_pair_and_a_function_output(
+    client: AsyncOpenAI, streamed: bool
+) -> None:
+    first = await ask(client, "mixed", [CUSTOM, FUNCTION], streamed)
+    output = {"type": "function_call_output", "call_id": first.output[-1].call_id, "output": "9"}
+    ledger = [*(item.model_dump() for item in first.output), output]
+    second = await ask(client, "custom_tool", [], streamed, input=ledger)
+
+    assert [item.type for item in second.output] == ["message"]
+
+
+async def test_a_search_is_typed_events_with_one_completion(client: AsyncOpenAI) -> None:
+    events = [
+        event
+        async for event in await client.responses.create(
+            model="searches", input="hi", tools=[SEARCH], stream=True
+        )
+    ]
+    kinds = [event.type.removeprefix("response.") for event in events]
+
+    assert kinds[2:7] == [
+        "output_item.added",
+        "web_search_call.in_progress",
+        "web_search_call.searching",
+        "web_search_call.completed",
+        "output_item.done",
+    ]
+    assert PAYLOAD not in "".join(event.model_dump_json() for event in events)
+
+
+async def test_a_failed_run_is_generic_and_shows_no_partial_activity_when_whole(
+    client: AsyncOpenAI,
+) -> None:
+    with pytest.raises(openai.InternalServerError) as caught:
+        await ask(client, "tool_breaks", [CUSTOM, SEARCH], streamed=False)
+    assert "no search today" not in str(caught.value)
 
 
 async def test_chat_runs_the_graph_but_cannot_select_its_tools(client: AsyncOpenAI) -> None:
