@@ -282,7 +282,11 @@ def adapted_configs() -> dict[str, GraphConfig]:
             graph=steps(_said("one "), _said("two ")),
             description="Two model calls.",
             output_to_message=lambda output: AIMessage(
-                "".join(message.text for message in output["messages"] if not _asked(message))
+                "".join(
+                    message.text
+                    for message in output["messages"]
+                    if not isinstance(message, HumanMessage)
+                )
             ),
         ),
     }
@@ -293,7 +297,3 @@ def _said(text: str) -> Callable[[MessagesState], Awaitable[dict[str, Any]]]:
         return {"messages": [await say(text)]}
 
     return node
-
-
-def _asked(message: BaseMessage) -> bool:
-    return isinstance(message, HumanMessage)

@@ -17,6 +17,8 @@ PRIVATE = "private_lookup"
 RESULT = "1.2.3"
 PAYLOAD = "what the search found, which stays private"
 CITED = "Paris is the capital."
+GLOBE = "e\u0301\U0001f30d\u5317\u4eac"
+LINKED = "Paris [1](https://example.org/p) ![map](https://example.org/m.png)"
 
 
 def call(name: str, call_id: str, **args: Any) -> dict[str, Any]:
@@ -49,6 +51,13 @@ def _tells(_state: MessagesState) -> dict[str, Any]:
     return {}
 
 
+async def _chooses(_state: MessagesState) -> dict[str, Any]:
+    """Chooses a tool with a model whose text is nobody's business."""
+    model = ScriptedChatModel(chunks=["I had ", "better look"], disable_streaming=True)
+    thought = await model.ainvoke([])
+    return {"messages": [AIMessage(thought.text, tool_calls=VERSION_CALL[0].tool_calls)]}
+
+
 VERSION_CALL = [AIMessage("", tool_calls=[call(VERSION, "call_v", __arg1="lgos")])]
 VERSION_RESULT = [ToolMessage(RESULT, tool_call_id="call_v")]
 SEARCH_CALL = call(SEARCH, "call_s", query="langgraph")
@@ -58,10 +67,10 @@ def config(graph: Any, *tools: str) -> GraphConfig:
     return GraphConfig(graph=graph, description="Executes tools.", server_tools=frozenset(tools))
 
 
-def cited(*annotations: dict[str, Any], text: str = CITED) -> GraphConfig:
+def cited(*annotations: dict[str, Any], text: str = CITED, before: Any = ()) -> GraphConfig:
     block = {"type": "text", "text": text, "annotations": list(annotations)}
     return GraphConfig(
-        graph=scripted_graph(lambda _messages: AIMessage([block])), description="Cites."
+        graph=scripted_graph(lambda _messages: AIMessage([*before, block])), description="Cites."
     )
 
 
@@ -138,6 +147,20 @@ def tool_configs() -> dict[str, GraphConfig]:
         ),
         "nested_tools": config(steps(around), *registered),
         "cited": cited({**SPAN, "cited_text": "Paris"}),
+        "chooses_in_private": config(steps(_chooses, VERSION_RESULT, _version), VERSION),
+        "cited_in_characters": cited({**SPAN, "cited_text": GLOBE}, text=GLOBE),
+        "cited_in_second_block": cited(
+            {**SPAN, "cited_text": "Paris"}, before=["First. ", {"type": "text", "text": "Then. "}]
+        ),
+        "cited_twice_with_links": cited(
+            {**SPAN, "cited_text": "Paris", "title": None},
+            {"type": "citation", "title": "a document without an address", "start_index": 0},
+            {**SPAN, "start_index": 6, "end_index": 6, "url": "https://example.org/q"},
+            text=LINKED,
+        ),
+        "cited_backwards": cited({**SPAN, "start_index": 3, "end_index": 2}),
+        "cited_before": cited({**SPAN, "start_index": -1}),
+        "cited_nowhere": cited({"type": "citation", "url": "https://example.org/p", "title": "P"}),
         "cited_too_far": cited({**SPAN, "end_index": 21}),
         "cited_wrongly": cited({**SPAN, "cited_text": "Rome"}),
         "status_and_tools": GraphConfig(

@@ -201,7 +201,12 @@ async def test_commentary_is_of_streamed_responses_only(
     client: AsyncOpenAI, streamed: bool
 ) -> None:
     if streamed:
-        output = (await events_of(client, "status"))[-1].response.output
+        events = await events_of(client, "status")
+        output = events[-1].response.output
+        shown = "".join(event.model_dump_json() for event in events)
+        assert not [
+            word for word in ("lgos.status", "hidden", '"done"', "not for") if word in shown
+        ]
     else:
         output = (await client.responses.create(model="status", input="hi")).output
     said = [(item.phase, item.status) for item in output]

@@ -12,8 +12,9 @@ from openai import AsyncOpenAI
 
 from langgraph_openai_serve import citation_slice
 from support.adapted_graphs import adapted_configs
+from support.asking import ask as answer_of
 from support.asking import client_of
-from support.tool_graphs import CITED, PAYLOAD, RESULT, VERSION, tool_configs
+from support.tool_graphs import CITED, GLOBE, LINKED, PAYLOAD, RESULT, VERSION, tool_configs
 
 CUSTOM: Any = {"type": "custom", "name": VERSION}
 SEARCH: Any = {"type": "web_search"}
@@ -200,6 +201,17 @@ async def test_a_selection_that_is_not_on_offer_is_refused(
     assert caught.value.param == param
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_text_of_a_private_choice_never_shows(client: AsyncOpenAI, streamed: bool) -> None:
+    response = await ask(client, "chooses_in_private", [CUSTOM], streamed)
+
+    assert response.output_text == f"Version {RESULT}."
+    assert "better look" not in response.model_dump_json()
+    for api in ("responses", "chat"):
+        answer = await answer_of(client, api, "chooses_in_private", streamed=streamed)
+        assert answer.text == f"Version {RESULT}."
+
+
 async def test_tool_choice_names_a_selected_custom_tool(client: AsyncOpenAI) -> None:
     choice: Any = {"type": "custom", "name": VERSION}
     response = await ask(client, "custom_tool", [CUSTOM], streamed=False, tool_choice=choice)
@@ -331,10 +343,39 @@ async def test_a_citation_is_announced_before_its_message_is_done(client: AsyncO
     )
 
 
-@pytest.mark.parametrize("model", ["cited_too_far", "cited_wrongly"])
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("model", "text", "cited"),
+    [
+        ("cited_in_characters", GLOBE, [(GLOBE, "P")]),
+        ("cited_in_second_block", f"First. Then. {CITED}", [("Paris", "P")]),
+        (
+            "cited_twice_with_links",
+            LINKED,
+            [("Paris", "https://example.org/p"), ("[", "P")],
+        ),
+    ],
+)
+async def test_a_citation_counts_characters_of_the_answer(
+    client: AsyncOpenAI, streamed: bool, model: str, text: str, cited: list[Any]
+) -> None:
+    response = await ask(client, model, [], streamed)
+    [part] = response.output[-1].content
+
+    assert part.text == text
+    assert [(text[citation_slice(a, text)], a.title) for a in part.annotations] == cited
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["cited_too_far", "cited_wrongly", "cited_backwards", "cited_before", "cited_nowhere"],
+)
 async def test_a_bad_span_fails_the_run(client: AsyncOpenAI, model: str) -> None:
-    with pytest.raises(openai.InternalServerError):
-        await client.responses.create(model=model, input="hi")
+    for api in ("responses", "chat"):
+        with pytest.raises(openai.InternalServerError):
+            await answer_of(client, api, model, streamed=False)
+    with pytest.raises(openai.APIError, match="The graph failed"):
+        await answer_of(client, "chat", model, streamed=True)
     failed = await ask(client, model, [], streamed=True)
     assert failed.status == "failed"
     assert failed.output[0].status == "incomplete"
