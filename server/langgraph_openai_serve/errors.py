@@ -5,9 +5,15 @@ LgosError
 ├── RequestError               the caller's mistake: 400, `invalid_request_error`, keeps its message
 │   ├── ModelNotFound          404, param `model`
 │   ├── ResponseNotFound       404, param `response_id`
-│   └── RequestTooLarge        413
+│   ├── RequestTooLarge        413
+│   └── Conflict               409
+│       ├── RunBusy            code `run_busy`: another request works on the operation
+│       └── InterruptConflict  code `interrupt_state_conflict`: what is answered is not what is pending
 └── RunError                   the run failed: `server_error`, generic message outside, cause in the log
-    └── RunCancelled           the server stopped before the run ended
+    ├── RunCancelled           the server stopped before the run ended
+    ├── LeaseLost              the run could no longer be sure to be the only one
+    ├── InterruptRefused       the graph interrupted in a way that cannot be answered safely
+    └── CoordinatorUnavailable 503: nobody can say whether another run is at work
 
 `web/errors.py` has the one table from these classes to HTTP status codes.
 """
@@ -18,6 +24,9 @@ from typing import ClassVar, Final
 
 GENERIC_MESSAGE: Final = "The graph failed while it processed the request."
 SHUTDOWN_MESSAGE: Final = "The server is shutting down and ended the run; send the request again."
+
+LEASE_MESSAGE: Final = "The run was ended because it could not keep its run lease; ask again."
+UNAVAILABLE_MESSAGE: Final = "Runs cannot be coordinated at the moment; nothing ran. Try again."
 
 
 class LgosError(Exception):
@@ -76,13 +85,64 @@ class RequestTooLarge(RequestError):
         )
 
 
+class Conflict(RequestError):
+    """The request does not fit the state that the operation is in."""
+
+
+class RunBusy(Conflict):
+    """Another request works on the same operation."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Another request is working on this run; wait for its answer.", code="run_busy"
+        )
+
+
+class InterruptConflict(Conflict):
+    """The answers belong to a batch that is not pending: stale, altered or answered before."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "These answers do not match what the run is waiting for now: it was answered or ended before.",
+            param="previous_response_id",
+            code="interrupt_state_conflict",
+        )
+
+
 class RunError(LgosError):
     """A run failed. The message is for the log; callers get `GENERIC_MESSAGE`."""
 
-    public_message: ClassVar[str] = GENERIC_MESSAGE
+    public_message: str = GENERIC_MESSAGE
 
 
 class RunCancelled(RunError):
     """The server stopped before the run ended; nobody asked for that, so it can be tried again."""
 
     public_message = SHUTDOWN_MESSAGE
+
+
+class LeaseLost(RunError):
+    """The run's lease was lost or not renewed in time; another process may have taken the operation over."""
+
+    public_message = LEASE_MESSAGE
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the run lease was lost: key={key[:12]}")
+
+
+class InterruptRefused(RunError):
+    """The graph interrupted in a way that cannot be shown or answered safely; nothing is pending.
+
+    Args:
+        message: One sentence for the graph's author and for the caller; holds no data of the graph.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.public_message = message
+
+
+class CoordinatorUnavailable(RunError):
+    """The coordinator's store cannot be reached; nothing ran."""
+
+    public_message = UNAVAILABLE_MESSAGE

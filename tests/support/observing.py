@@ -6,7 +6,13 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from langgraph_openai_serve.ports.observer import RunInfo, RunStatus
+from langgraph_openai_serve.ports.observer import (
+    LeaseRelease,
+    LeaseResult,
+    LeaseWrite,
+    RunInfo,
+    RunStatus,
+)
 
 DEADLINE = 2.0
 T = TypeVar("T")
@@ -20,6 +26,9 @@ class Ledger:
         self.first_outputs: list[tuple[RunInfo, float]] = []
         self.ended: list[tuple[RunInfo, RunStatus, float]] = []
         self.endings: asyncio.Queue[RunStatus] = asyncio.Queue()
+        self.leases: list[LeaseResult] = []
+        self.lease_ends: list[LeaseRelease] = []
+        self.refused_writes: list[LeaseWrite] = []
 
     @property
     def in_progress(self) -> int:
@@ -34,6 +43,15 @@ class Ledger:
     def run_ended(self, run: RunInfo, status: RunStatus, seconds: float) -> None:
         self.ended.append((run, status, seconds))
         self.endings.put_nowait(status)
+
+    def lease_settled(self, _model: str, result: LeaseResult) -> None:
+        self.leases.append(result)
+
+    def lease_ended(self, _model: str, release: LeaseRelease, _seconds: float) -> None:
+        self.lease_ends.append(release)
+
+    def lease_write_refused(self, _model: str, write: LeaseWrite) -> None:
+        self.refused_writes.append(write)
 
 
 async def within(queue: asyncio.Queue[T], seconds: float = DEADLINE) -> T:

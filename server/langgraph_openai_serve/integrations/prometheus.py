@@ -12,7 +12,7 @@
 | lgos_draining | gauge | |
 
 Labels have few values: the model comes from the registry, never from a request. All children exist at zero from the
-start, so a rate has a beginning.
+start, so a rate has a beginning. Those of run leases are in `lease_metrics`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from prometheus_client import (
     start_http_server,
 )
 
+from langgraph_openai_serve.integrations.lease_metrics import OTHER, PrometheusLeases
 from langgraph_openai_serve.ports.observer import Api, Mode, RunInfo, RunStatus
 
 DURATION_BUCKETS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
 FIRST_OUTPUT_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
-OTHER: Final = "other"
 COUNTED_FIELDS: Final = frozenset(
     {
         "include",
@@ -78,8 +78,8 @@ class _Meters:
     first_output: Histogram
 
 
-class PrometheusObserver:
-    """Counts runs in a Prometheus registry.
+class PrometheusObserver(PrometheusLeases):
+    """Counts runs and run leases in a Prometheus registry.
 
     Args:
         registry: Where the metrics live; one observer a registry.
@@ -87,6 +87,7 @@ class PrometheusObserver:
     """
 
     def __init__(self, registry: CollectorRegistry, models: Iterable[str]) -> None:
+        super().__init__(registry, models := tuple(models))
         self._created = Counter(
             "lgos_runs_created",
             "Runs that were accepted.",
@@ -128,9 +129,8 @@ class PrometheusObserver:
         self._draining = Gauge(
             "lgos_draining", "1 from SIGTERM until the process has ended.", registry=registry
         )
-        self._models = frozenset(models)
         self._children: dict[RunInfo, _Meters] = {}
-        for model in self._models:
+        for model in models:
             self._create_children(model)
         _build_info(registry)
 

@@ -29,6 +29,40 @@ class RunStatus(StrEnum):
     INCOMPLETE = "incomplete"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+    """It waits for the answers to an interrupt batch."""
+
+
+class LeaseResult(StrEnum):
+    """How a request for a run lease was settled."""
+
+    OK = "ok"
+    CONTENDED = "contended"
+    ERROR = "error"
+
+
+class LeaseRelease(StrEnum):
+    """Why a run lease ended."""
+
+    FINISHED = "finished"
+    SHUTDOWN = "shutdown"
+    LOST = "lost"
+
+
+class RenewalResult(StrEnum):
+    """What became of one lease when all leases of a process were renewed."""
+
+    OK = "ok"
+    LOST = "lost"
+    ERROR = "error"
+
+
+class LeaseWrite(StrEnum):
+    """What a run without its lease tried to write."""
+
+    CHECKPOINT = "checkpoint"
+    WRITES = "writes"
+    DELETE = "delete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +89,28 @@ class RunObserver(Protocol):
     def run_ended(self, run: RunInfo, status: RunStatus, seconds: float) -> None:
         """Note how the run ended, and the seconds since creation."""
 
+    def lease_settled(self, model: str, result: LeaseResult) -> None:
+        """Note that a lease was asked for; exactly one `lease_ended` follows an `ok`."""
+
+    def lease_ended(self, model: str, release: LeaseRelease, seconds: float) -> None:
+        """Note the end of a lease, and the seconds that it was held."""
+
+    def lease_write_refused(self, model: str, write: LeaseWrite) -> None:
+        """Note that a run without its lease was kept from writing."""
+
+
+class LeaseObserver(Protocol):
+    """Told by a coordinator about the leases of its process. Must not block and must not raise."""
+
+    def leases_renewed(self, result: RenewalResult, leases: int) -> None:
+        """Note what became of so many leases in one renewal."""
+
+    def renewal_delayed(self, seconds: float) -> None:
+        """Note the seconds between two successful renewals."""
+
+    def lease_expired(self, model: str) -> None:
+        """Note that a lease of somebody who is gone was taken over."""
+
 
 class SilentObserver:
     """Observes nothing."""
@@ -69,4 +125,22 @@ class SilentObserver:
         """Do nothing."""
 
     def run_ended(self, run: RunInfo, status: RunStatus, seconds: float) -> None:
+        """Do nothing."""
+
+    def lease_settled(self, model: str, result: LeaseResult) -> None:
+        """Do nothing."""
+
+    def lease_ended(self, model: str, release: LeaseRelease, seconds: float) -> None:
+        """Do nothing."""
+
+    def lease_write_refused(self, model: str, write: LeaseWrite) -> None:
+        """Do nothing."""
+
+    def leases_renewed(self, result: RenewalResult, leases: int) -> None:
+        """Do nothing."""
+
+    def renewal_delayed(self, seconds: float) -> None:
+        """Do nothing."""
+
+    def lease_expired(self, model: str) -> None:
         """Do nothing."""

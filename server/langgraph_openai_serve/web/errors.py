@@ -14,6 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from langgraph_openai_serve.errors import (
+    Conflict,
+    CoordinatorUnavailable,
     LgosError,
     ModelNotFound,
     RequestError,
@@ -28,8 +30,10 @@ STATUS: Final[dict[type[LgosError], int]] = {
     ModelNotFound: 404,
     ResponseNotFound: 404,
     RequestTooLarge: 413,
+    Conflict: 409,
     RequestError: 400,
     RunCancelled: 503,
+    CoordinatorUnavailable: 503,
     LgosError: 500,
 }
 
