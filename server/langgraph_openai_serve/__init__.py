@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from langgraph_openai_serve.graph.request import GraphRequest, NamedTool
     from langgraph_openai_serve.graph.settings import ClientSettings
     from langgraph_openai_serve.graph.status import status_event
+    from langgraph_openai_serve.ports.coordinator import (
+        InMemoryRunCoordinator,
+        RunCoordinator,
+        RunKey,
+        RunLease,
+    )
     from langgraph_openai_serve.run.citations import citation_slice
     from langgraph_openai_serve.web.errors import OpenAIHTTPException
     from langgraph_openai_serve.web.exchange import Limits
@@ -28,12 +34,16 @@ __all__ = [
     "GraphFeature",
     "GraphRegistry",
     "GraphRequest",
+    "InMemoryRunCoordinator",
     "LanggraphOpenaiServe",
     "LgosError",
     "Limits",
     "ModelInfo",
     "NamedTool",
     "OpenAIHTTPException",
+    "RunCoordinator",
+    "RunKey",
+    "RunLease",
     "UnsupportedFields",
     "citation_slice",
     "status_event",
@@ -46,6 +56,7 @@ _HOMES: Final = {
     "graph.request": ("GraphRequest", "NamedTool"),
     "graph.settings": ("ClientSettings",),
     "graph.status": ("status_event",),
+    "ports.coordinator": ("InMemoryRunCoordinator", "RunCoordinator", "RunKey", "RunLease"),
     "run.citations": ("citation_slice",),
     "web.errors": ("OpenAIHTTPException",),
     "web.exchange": ("Limits",),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from langgraph_openai_serve.protocols.codec import Mint
 
 NOW = 1764547200
@@ -16,4 +18,9 @@ def counting_mint() -> Mint:
         made += 1
         return f"{prefix}{made:04d}"
 
-    return Mint(new_id=new_id, now=lambda: NOW)
+    def new_uuid() -> UUID:
+        nonlocal made
+        made += 1
+        return UUID(int=made)
+
+    return Mint(new_id=new_id, new_uuid=new_uuid, now=lambda: NOW)

@@ -80,15 +80,13 @@ class RunLease:
                 self._task.cancel()
 
     def absorb_cancellation(self) -> bool:
-        """Take back the cancellation that `lose` asked for.
+        """Take back the cancellation that `lose` asked for; from now on the lease cancels nobody.
 
         Returns:
-            Whether nobody else asked for one, so that the holder should raise `LeaseLost`.
+            Whether the lease was lost and nobody else cancelled its holder, who should raise `LeaseLost` then.
         """
-        if not self.lost or self._task is None:
-            return False
         task, self._task = self._task, None
-        return task.uncancel() == 0
+        return self.lost and task is not None and task.uncancel() == 0
 
 
 current_lease: Final[ContextVar[RunLease | None]] = ContextVar("lgos_current_lease", default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class Api(StrEnum):
@@ -72,6 +72,10 @@ class RunInfo:
     model: str
     api: Api
     mode: Mode
+
+
+SHUTDOWN: Final = "shutdown"
+"""Message of the cancellation that ends a run because its process stops."""
 
 
 class RunObserver(Protocol):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from uuid import UUID
 
 import orjson
 
@@ -15,11 +16,16 @@ from langgraph_openai_serve.errors import LgosError
 from langgraph_openai_serve.graph.registry import GraphRegistry, RegisteredModel
 from langgraph_openai_serve.graph.request import GraphRequest
 from langgraph_openai_serve.run.events import RunEvent
+from langgraph_openai_serve.run.interrupts import Operation
 from langgraph_openai_serve.wire.errors import clean
 
 
 def _new_id(prefix: str) -> str:
     return f"{prefix}{os.urandom(16).hex()}"
+
+
+def _new_uuid() -> UUID:
+    return UUID(bytes=os.urandom(16), version=4)
 
 
 def _now() -> int:
@@ -32,6 +38,8 @@ class Mint:
 
     new_id: Callable[[str], str] = _new_id
     """Prefix, such as `msg_`, to a new id."""
+    new_uuid: Callable[[], UUID] = _new_uuid
+    """A new UUID that nobody can guess."""
     now: Callable[[], int] = _now
     """Unix seconds."""
 
@@ -72,6 +80,11 @@ class Exchange(Protocol):
     @property
     def request(self) -> GraphRequest:
         """What the graph gets."""
+        ...
+
+    @property
+    def operation(self) -> Operation | None:
+        """The run that a model with interrupts works on."""
         ...
 
     @property

@@ -2,7 +2,8 @@
 
 A streamed run pushes any number of `TextDelta` and `StatusReported`; every run pushes `ServerToolCalled` and
 `ServerToolReturned` for tools that the request selected, then one `MessageCompleted`, a `ToolCalled` for each call the
-caller has to execute, and one `RunEnded`. A failed run raises instead.
+caller has to execute, and one `RunEnded`. A run that pauses has an `Interrupted` for each of its questions in their
+place. A failed run raises instead.
 """
 
 from __future__ import annotations
@@ -68,6 +69,17 @@ class ServerToolReturned:
     failed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The run waits for an answer; all of a pause's come together, and nothing but `RunEnded` follows."""
+
+    interrupt_id: str
+    state: str
+    """Stands for this pause of the run; the same for all its interrupts."""
+    payload: str
+    """JSON text."""
+
+
 class IncompleteReason(StrEnum):
     """Why an answer stopped early, in OpenAI's words."""
 
@@ -101,6 +113,7 @@ RunEvent = (
     | ServerToolReturned
     | MessageCompleted
     | ToolCalled
+    | Interrupted
     | RunEnded
 )
 Push = Callable[[RunEvent], None]

@@ -10,28 +10,33 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from langgraph_openai_serve.errors import LgosError, RunError
+from langgraph_openai_serve.errors import InterruptRefused, LeaseLost, LgosError, RunError
 from langgraph_openai_serve.graph.config import GraphFeature
 from langgraph_openai_serve.graph.registry import GraphRegistry, RegisteredModel
 from langgraph_openai_serve.graph.request import GraphRequest
 from langgraph_openai_serve.ports.observer import Mode, RunInfo, RunObserver, RunStatus
+from langgraph_openai_serve.run.batch import InterruptBatch
 from langgraph_openai_serve.run.citations import citations_of
 from langgraph_openai_serve.run.events import (
+    Interrupted,
     MessageCompleted,
     Push,
     RunEnded,
     RunEvent,
     TextDelta,
 )
+from langgraph_openai_serve.run.interrupts import Operation, Turn, open_turn
 from langgraph_openai_serve.run.messages import (
     incomplete_reason,
     last_message,
@@ -49,6 +54,10 @@ logger = logging.getLogger(__name__)
 Clock = Callable[[], float]
 
 
+async def _nothing(_error: BaseException | None) -> None:
+    """Release nothing: the run cannot pause."""
+
+
 @dataclass(slots=True)
 class Run:
     """One prepared run; `execute` may be called once."""
@@ -58,6 +67,10 @@ class Run:
     graph_input: Any
     context: Any
     config: RunnableConfig
+    turn: Turn | None = None
+    """The hold on a run that can pause."""
+    release: Callable[[BaseException | None], Awaitable[None]] = _nothing
+    """Ends the turn, given what the run failed with. Done before the caller can see how the run ended and answer."""
     status: RunStatus | None = None
     """How it ended; `None` until then."""
     first_output: Callable[[], None] = field(default=lambda: None)
@@ -70,22 +83,41 @@ class Run:
             asyncio.CancelledError: The task was cancelled; the graph's tasks have ended.
         """
         try:
-            ended = await (self._stream(push) if stream else self._collect(push))
-        except asyncio.CancelledError:
-            self.status = RunStatus.CANCELLED
-            raise
-        except LgosError:
-            self.status = RunStatus.FAILED
-            raise
-        except Exception as error:
-            self.status = RunStatus.FAILED
-            logger.exception(
-                "run failed: model=%s request_id=%s", self.model.id, self.request.request_id
-            )
-            msg = f"{type(error).__name__} in the graph"
-            raise RunError(msg) from error
-        self.status = RunStatus.INCOMPLETE if ended.incomplete else RunStatus.COMPLETED
+            ended = await self._turn(push, stream=stream)
+        except (asyncio.CancelledError, Exception) as error:
+            failure = self._failure(error)
+            await self.release(error)
+            if failure is error:
+                raise
+            raise failure from error
+        if self.status is None:
+            self.status = RunStatus.INCOMPLETE if ended.incomplete else RunStatus.COMPLETED
         push(ended)
+
+    async def _turn(self, push: Push, *, stream: bool) -> RunEnded:
+        """Run the graph, or show again what it waits for already."""
+        if self.turn is not None and self.turn.pending is not None:
+            return await self._pause(self.turn.pending, None, push)
+        return await (self._stream(push) if stream else self._collect(push))
+
+    def _failure(self, error: BaseException) -> BaseException:
+        """Return what a run that did not get to its end raises."""
+        lost = self.turn is not None and self.turn.lease.absorb_cancellation()
+        self.status = RunStatus.FAILED
+        if isinstance(error, asyncio.CancelledError):
+            if lost:
+                return LeaseLost(self.model.id)
+            self.status = RunStatus.CANCELLED
+            return error
+        if isinstance(error, LgosError):
+            return error
+        logger.error(
+            "run failed: model=%s request_id=%s",
+            self.model.id,
+            self.request.request_id,
+            exc_info=error,
+        )
+        return RunError(f"{type(error).__name__} in the graph")
 
     async def _collect(self, push: Push) -> RunEnded:
         reader = PartReader(self.request, push, None)
@@ -112,24 +144,33 @@ class Run:
         return await self._finish(await self._consume(reader), streamed, reader, push)
 
     async def _consume(self, reader: PartReader) -> Any:
-        """Follow the graph to its end and return its output."""
-        self.config["callbacks"] = [reader.handler]
+        """Follow the graph until it finishes or pauses, and return its output."""
+        callbacks: list[BaseCallbackHandler] = [reader.handler]
+        graph_input = self.graph_input
+        if self.turn is not None:
+            self.turn.begin()
+            callbacks.append(self.turn.tools)
+            graph_input = self.turn.resume or graph_input
+        self.config["callbacks"] = callbacks
         parts = self.model.graph.astream(
-            self.graph_input,
+            graph_input,
             self.config,
             context=self.context,
             stream_mode=reader.modes,
             subgraphs=reader.subgraphs,
+            durability=None if self.turn is None else "exit",
             version="v2",
         )
         async for part in parts:
             reader.read(part)
-        reader.close()
         return reader.output
 
     async def _finish(
         self, output: Any, streamed: list[str] | None, reader: PartReader, push: Push
     ) -> RunEnded:
+        if reader.interrupted:
+            return await self._pause(await self._batch(), streamed, push, reader)
+        reader.close()
         message = await self._message(output)
         text = text_of(message)
         if streamed:
@@ -143,12 +184,38 @@ class Run:
             self.first_output()
             if text:
                 push(TextDelta(text))
+        await self.release(None)
         incomplete = incomplete_reason(message)
         complete = incomplete is None
         push(MessageCompleted(text, refusal_of(message), citations_of(message), complete=complete))
         for call in tool_calls(message, self.request.tool_names, complete=complete):
             push(call)
         return RunEnded(incomplete, total_usage(reader.handler.reports))
+
+    async def _batch(self) -> InterruptBatch:
+        """Return what the graph waits for, stored where it can be answered."""
+        batch = None if self.turn is None else await self.turn.pause(self.model.graph)
+        if batch is None:
+            msg = "The graph interrupted, but its model does not declare interrupts."
+            raise InterruptRefused(msg)
+        return batch
+
+    async def _pause(
+        self,
+        batch: InterruptBatch,
+        streamed: list[str] | None,
+        push: Push,
+        reader: PartReader | None = None,
+    ) -> RunEnded:
+        """Show what the run waits for, after whatever text was streamed before."""
+        await self.release(None)
+        self.status = RunStatus.INTERRUPTED
+        self.first_output()
+        if streamed:
+            push(MessageCompleted("".join(streamed)))
+        for pending in batch.interrupts:
+            push(Interrupted(pending.id, batch.state, pending.payload))
+        return RunEnded(None, None if reader is None else total_usage(reader.handler.reports))
 
     async def _message(self, output: Any) -> AIMessage:
         adapter = self.model.config.output_to_message
@@ -166,17 +233,59 @@ async def open_run(
     registry: GraphRegistry,
     model: RegisteredModel,
     request: GraphRequest,
+    operation: Operation | None = None,
     *,
     mode: Mode,
     clock: Clock = time.perf_counter,
 ) -> AsyncGenerator[Run, None]:
     """Prepare a run and observe it until the context is left.
 
+    Args:
+        registry: What the run is coordinated and observed by.
+        model: The graph.
+        request: What it is asked.
+        operation: Which run to begin or go on with, for a model with interrupts.
+        mode: How the run is answered.
+        clock: Seconds for durations.
+
     Raises:
-        RequestError: The request's settings are refused; nothing ran and nothing was observed.
-        RunError: The graph's own adapters raised.
+        RequestError: The request's settings or answers are refused; nothing ran and nothing was observed.
+        RunError: The graph's own adapters raised, or nobody can say whether the run is alone.
     """
     settings = resolve_settings(model, request)
+    async with AsyncExitStack() as stack:
+        turn = None
+        if operation is not None:
+            turn = await stack.enter_async_context(open_turn(registry, model, request, operation))
+        async with _observed(registry, model, request, settings, turn, mode, clock) as run:
+            if turn is not None:
+                run.release = partial(_leave, stack)
+            yield run
+
+
+async def _leave(turn: AsyncExitStack, error: BaseException | None) -> None:
+    """Leave a turn early; the second time does nothing.
+
+    Raises:
+        LeaseLost: The lease was lost, and nothing else had ended the run.
+    """
+    try:
+        await turn.__aexit__(type(error) if error else None, error, None)
+    except LeaseLost:
+        if error is None:
+            raise
+
+
+@asynccontextmanager
+async def _observed(
+    registry: GraphRegistry,
+    model: RegisteredModel,
+    request: GraphRequest,
+    settings: Any,
+    turn: Turn | None,
+    mode: Mode,
+    clock: Clock,
+) -> AsyncGenerator[Run, None]:
     info = RunInfo(model.id, request.api, mode)
     observer = registry.observer
     started = clock()
@@ -184,14 +293,18 @@ async def open_run(
     run: Run | None = None
     unended = RunStatus.FAILED
     try:
-        graph_input, context = await prepare(model, request, settings)
-        run = Run(model, request, graph_input, context, runnable_config(model, request))
+        graph_input, context = await prepare(
+            model, request, settings, needs_input=turn is None or turn.begins
+        )
+        config = runnable_config(model, request, None if turn is None else turn.config)
+        run = Run(model, request, graph_input, context, config, turn)
         if mode is Mode.STREAM:
             run.first_output = _once(observer, info, started, clock)
         try:
             yield run
         finally:
-            await _forget_thread(run)
+            if turn is None:
+                await _forget_thread(run)
     except asyncio.CancelledError:
         unended = RunStatus.CANCELLED
         raise

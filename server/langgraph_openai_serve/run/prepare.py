@@ -33,8 +33,16 @@ def resolve_settings(model: RegisteredModel, request: GraphRequest) -> Any:
     return model.settings.resolve(text)
 
 
-async def prepare(model: RegisteredModel, request: GraphRequest, settings: Any) -> tuple[Any, Any]:
+async def prepare(
+    model: RegisteredModel, request: GraphRequest, settings: Any, *, needs_input: bool = True
+) -> tuple[Any, Any]:
     """Return the graph's input and runtime context for one request.
+
+    Args:
+        model: The graph.
+        request: What it is asked.
+        settings: Its client settings.
+        needs_input: Whether the graph starts from an input; one that goes on after a pause does not.
 
     Raises:
         RunError: An adapter raised.
@@ -46,7 +54,7 @@ async def prepare(model: RegisteredModel, request: GraphRequest, settings: Any) 
         if config.context_factory is not None:
             context = await settled(config.context_factory(request, settings))
         graph_input: Any = {"messages": messages}
-        if config.request_to_input is not None:
+        if needs_input and config.request_to_input is not None:
             graph_input = await settled(config.request_to_input(request, messages))
     except LgosError:
         raise
@@ -57,13 +65,24 @@ async def prepare(model: RegisteredModel, request: GraphRequest, settings: Any) 
     return graph_input, context
 
 
-def runnable_config(model: RegisteredModel, request: GraphRequest) -> RunnableConfig:
-    """Return LangGraph's config of one run; `conversation_id` becomes the session that Langfuse recognises."""
+def runnable_config(
+    model: RegisteredModel, request: GraphRequest, thread: RunnableConfig | None = None
+) -> RunnableConfig:
+    """Return LangGraph's config of one run; `conversation_id` becomes the session that Langfuse recognises.
+
+    Args:
+        model: The graph.
+        request: What it is asked.
+        thread: Config of the thread that the run may pause in.
+    """
     # LangGraph copies metadata into every step of a run, so there is only what somebody asked for.
     config: RunnableConfig = {"run_name": f"lgos:{model.id}"}
     if request.conversation_id is not None:
         config["metadata"] = {"langfuse_session_id": request.conversation_id}
-    if model.graph.checkpointer:
+    if thread is not None:
+        config["metadata"] = {**thread["metadata"], **config.get("metadata", {})}
+        config["configurable"] = {**thread["configurable"]}
+    elif model.graph.checkpointer:
         # A graph with a checkpointer of its own needs a thread; nothing of an ordinary request is kept.
         config["configurable"] = {"thread_id": uuid.uuid4().hex}
     return config

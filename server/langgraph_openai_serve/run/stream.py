@@ -47,6 +47,8 @@ class PartReader:
         """The root graph's newest state; its output once the stream has ended."""
         self.modes: list[StreamMode] = ["values"]
         """What to ask LangGraph for."""
+        self.interrupted = False
+        """Whether the graph has interrupted."""
         self.subgraphs = False
         self.handler = UsageHandler()
         """The callback handler to run the graph with."""
@@ -76,6 +78,7 @@ class PartReader:
                     self._push(StatusReported(description))
             case "values" if not part["ns"]:
                 self.output = part["data"]
+                self.interrupted = self.interrupted or bool(part["interrupts"])
             case "updates" if not part["ns"]:
                 for event in self._tools.read(part["data"]):
                     self._push(event)
@@ -83,7 +86,7 @@ class PartReader:
                 pass  # a nested graph's state is its own business
 
     def close(self) -> None:
-        """Check what has to be true at the end of a stream.
+        """Check what has to be true at the end of a run that finished.
 
         Raises:
             RunError: A server tool gave no result.

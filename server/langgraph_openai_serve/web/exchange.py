@@ -112,7 +112,9 @@ class ExchangeEndpoint:
         watch = CancelledOnDisconnect(receive)
         async with (
             watch,
-            open_run(self._registry, exchange.model, exchange.request, mode=mode) as run,
+            open_run(
+                self._registry, exchange.model, exchange.request, exchange.operation, mode=mode
+            ) as run,
         ):
             if exchange.stream:
                 stream = await self._stream(run, exchange, answer)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from langgraph_openai_serve.ports.observer import SHUTDOWN
+
 
 class OpenRequests:
     """Tasks of the requests in progress on one event loop."""
@@ -45,7 +47,7 @@ class OpenRequests:
         if await self._ended_within(timeout_seconds):
             return True
         for task in tuple(self._tasks):
-            task.cancel()
+            task.cancel(SHUTDOWN)
         await self._ended_within(grace_seconds)
         return False
 

@@ -8,6 +8,7 @@ from typing import Any, assert_never
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langgraph_openai_serve.errors import RequestError
+from langgraph_openai_serve.graph.config import GraphFeature
 from langgraph_openai_serve.graph.registry import GraphRegistry
 from langgraph_openai_serve.graph.request import GraphRequest, NamedTool, ToolChoice
 from langgraph_openai_serve.ports.observer import Api
@@ -36,6 +37,9 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ChatExchange:
     body, ignored = read(wire.ChatCompletionCreate, raw, registry)
     model = registry.get(body.model)
     check_metadata(body.metadata or {})
+    if GraphFeature.INTERRUPTS in model.features:
+        msg = f"Model '{model.id}' can pause for answers; use the Responses API for it."
+        raise RequestError(msg, param="model")
     if body.stream_options is not None and not body.stream:
         msg = "stream_options is only allowed with stream: true."
         raise RequestError(msg, param="stream_options")

@@ -32,6 +32,7 @@ class ChatExchange:
     ignored: tuple[str, ...] = ()
     include_usage: bool
     mint: Mint
+    operation: None = None
 
     def encoder(self) -> ChatEncoder:
         """Return the encoder of the chunks."""

@@ -17,12 +17,14 @@ from langgraph_openai_serve.protocols.metadata import check_metadata
 from langgraph_openai_serve.protocols.read import read
 from langgraph_openai_serve.protocols.responses.exchange import ResponseExchange
 from langgraph_openai_serve.protocols.responses.replay import replay
+from langgraph_openai_serve.protocols.responses.resume import operation_of
 from langgraph_openai_serve.protocols.tools import (
     OfferedTool,
     bindable,
     check_tools,
     name_of_the_graphs_own,
 )
+from langgraph_openai_serve.run.interrupts import Operation
 from langgraph_openai_serve.run.server_tools import WEB_SEARCH
 from langgraph_openai_serve.wire import responses as wire
 from langgraph_openai_serve.wire.fields import Mode
@@ -38,6 +40,7 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ResponseExcha
     model = registry.get(body.model)
     check_metadata(body.metadata or {})
     _check_unserved(body)
+    operation = operation_of(body, model, caller.mint)
     tools, left_out = _available(
         body.tools or (),
         model.config.server_tools,
@@ -49,7 +52,7 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ResponseExcha
     request = GraphRequest(
         model=body.model,
         api=Api.RESPONSES,
-        messages=tuple(_messages(body)),
+        messages=tuple(_messages(body, operation)),
         tools=_functions(tools),
         tool_choice=choice,
         server_tools=selected,
@@ -65,6 +68,7 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ResponseExcha
         ignored=(*ignored, *left_out),
         wire=body,
         mint=caller.mint,
+        operation=operation,
     )
 
 
@@ -75,11 +79,6 @@ def _check_unserved(body: wire.ResponseCreate) -> None:
     if body.store:
         msg = "store must be false or left out: this server does not keep Responses."
         raise RequestError(msg, param="store")
-    if body.previous_response_id is not None:
-        msg = (
-            "previous_response_id is not supported by this model; send the earlier items as input."
-        )
-        raise RequestError(msg, param="previous_response_id")
 
 
 def _available(
@@ -141,10 +140,12 @@ def _choice(choice: wire.NamedChoice | Mode | None) -> ToolChoice:
     return choice or "auto"
 
 
-def _messages(body: wire.ResponseCreate) -> list[BaseMessage]:
+def _messages(body: wire.ResponseCreate, operation: Operation | None) -> list[BaseMessage]:
     decoded: list[BaseMessage] = []
     if body.instructions is not None:
         decoded.append(SystemMessage(content=body.instructions))
+    if operation is not None and operation.answers:
+        return decoded  # the answers go to the interrupts that wait for them
     if isinstance(body.input, str):
         decoded.append(HumanMessage(content=body.input))
     else:

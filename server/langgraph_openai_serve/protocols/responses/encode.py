@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from langgraph_openai_serve.errors import LgosError
 from langgraph_openai_serve.protocols.codec import Mint
 from langgraph_openai_serve.protocols.responses.activity import ServerActivity
@@ -11,9 +13,11 @@ from langgraph_openai_serve.protocols.responses.shapes import (
     ResponseFrame,
     annotations_of,
     call_item,
+    interrupt_item,
     message_item,
 )
 from langgraph_openai_serve.run.events import (
+    Interrupted,
     MessageCompleted,
     RunEnded,
     RunEvent,
@@ -61,6 +65,9 @@ class ResponsesEncoder:
                 return self._message(event)
             case ToolCalled():
                 return self._call(event)
+            case Interrupted():
+                shown_by = self._frame.id
+                return self._called(interrupt_item(self._writer.new_id("fc_"), event, shown_by))
             case RunEnded():
                 return self._finish(event)
             case _:
@@ -108,18 +115,22 @@ class ResponsesEncoder:
         return added + frames + self._writer.done(index, item)
 
     def _call(self, call: ToolCalled) -> bytes:
-        self._answered = True
         writer = self._writer
         item_id = writer.new_id("fc_")
-        done = call_item(item_id, call, call.call_id or writer.new_id("call_"))
+        return self._called(call_item(item_id, call, call.call_id or writer.new_id("call_")))
+
+    def _called(self, done: dict[str, Any]) -> bytes:
+        """Return the frames of a whole function call."""
+        self._answered = True
+        writer = self._writer
         index, added = writer.add({**done, "status": "in_progress", "arguments": ""})
-        place = {"output_index": index, "item_id": item_id}
+        place = {"output_index": index, "item_id": done["id"]}
         text = done["arguments"]
         return (
             added
             + writer.event("response.function_call_arguments.delta", **place, delta=text)
             + writer.event(
-                "response.function_call_arguments.done", **place, name=call.name, arguments=text
+                "response.function_call_arguments.done", **place, name=done["name"], arguments=text
             )
             + writer.done(index, done)
         )

@@ -12,16 +12,19 @@ from langgraph_openai_serve.graph.registry import RegisteredModel
 from langgraph_openai_serve.graph.request import GraphRequest
 from langgraph_openai_serve.protocols.codec import Mint
 from langgraph_openai_serve.protocols.responses.encode import ResponsesEncoder
+from langgraph_openai_serve.protocols.responses.resume import response_id
 from langgraph_openai_serve.protocols.responses.shapes import (
     ResponseFrame,
     call_item,
     custom_call_item,
     custom_output_item,
+    interrupt_item,
     message_content,
     message_item,
     search_item,
 )
 from langgraph_openai_serve.run.events import (
+    Interrupted,
     MessageCompleted,
     RunEnded,
     RunEvent,
@@ -29,6 +32,7 @@ from langgraph_openai_serve.run.events import (
     ServerToolReturned,
     ToolCalled,
 )
+from langgraph_openai_serve.run.interrupts import Operation
 from langgraph_openai_serve.run.server_tools import WEB_SEARCH
 from langgraph_openai_serve.wire.responses import ResponseCreate
 
@@ -43,6 +47,7 @@ class ResponseExchange:
     ignored: tuple[str, ...] = ()
     wire: ResponseCreate
     mint: Mint
+    operation: Operation | None = None
 
     def encoder(self) -> ResponsesEncoder:
         """Return the encoder of the events."""
@@ -71,6 +76,8 @@ class ResponseExchange:
                 case ToolCalled():
                     call_id = event.call_id or self.mint.new_id("call_")
                     output.append(call_item(self.mint.new_id("fc_"), event, call_id))
+                case Interrupted():
+                    output.append(interrupt_item(self.mint.new_id("fc_"), event, frame.id))
                 case RunEnded():
                     ended = event
         return orjson.dumps(
@@ -95,4 +102,8 @@ class ResponseExchange:
         return [message_item(self.mint.new_id("msg_"), status, content, "final_answer")]
 
     def _frame(self) -> ResponseFrame:
-        return ResponseFrame(self.mint.new_id("resp_"), self.mint.now(), self.model.id, self.wire)
+        operation = self.operation
+        new_id = (
+            self.mint.new_id("resp_") if operation is None else response_id(operation.id, self.mint)
+        )
+        return ResponseFrame(new_id, self.mint.now(), self.model.id, self.wire)

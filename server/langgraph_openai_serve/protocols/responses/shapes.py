@@ -11,7 +11,9 @@ from typing import Any, Literal
 
 from langgraph_openai_serve.errors import LgosError
 from langgraph_openai_serve.protocols.codec import dump_json
+from langgraph_openai_serve.protocols.responses.resume import INTERRUPT_TOOL, call_id
 from langgraph_openai_serve.run.events import (
+    Interrupted,
     MessageCompleted,
     ServerToolCalled,
     ServerToolReturned,
@@ -48,7 +50,7 @@ class ResponseFrame:
             "metadata": request.metadata or {},
             "model": model,
             "parallel_tool_calls": True,
-            "previous_response_id": None,
+            "previous_response_id": request.previous_response_id,
             "prompt_cache_key": None,
             "reasoning": None,
             "safety_identifier": None,
@@ -148,6 +150,24 @@ def call_item(item_id: str, call: ToolCalled, call_id: str) -> dict[str, Any]:
         "call_id": clean(call_id),
         "name": call.name,
         "arguments": clean(call.arguments),
+    }
+
+
+def interrupt_item(item_id: str, interrupt: Interrupted, shown_by: str) -> dict[str, Any]:
+    """Return an interrupt as the function call that asks for its answer.
+
+    Args:
+        item_id: Id of the item.
+        interrupt: What the run waits for.
+        shown_by: Id of the Response that has the item.
+    """
+    return {
+        "id": item_id,
+        "type": "function_call",
+        "status": "completed",
+        "call_id": call_id(shown_by, interrupt.state, interrupt.interrupt_id),
+        "name": INTERRUPT_TOOL,
+        "arguments": clean(interrupt.payload),
     }
 
 
