@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -83,9 +83,10 @@ def refuse_nul(document: Any) -> None:
     Raises:
         RequestError: It does.
     """
-    if _has_nul(document):
+    place = next(_places_of_nul(document), None)
+    if place is not None:
         msg = "The request contains the character U+0000, which is not supported."
-        raise RequestError(msg)
+        raise RequestError(msg, param=param_path(place) or None)
 
 
 def refused(error: ValidationError) -> RequestError:
@@ -151,9 +152,17 @@ def _reason(problem: Any) -> str:
     return clean(str((problem.get("ctx") or {}).get("error", "unreadable")))[:120]
 
 
-def _has_nul(value: Any) -> bool:
+def _places_of_nul(
+    value: Any, place: tuple[int | str, ...] = ()
+) -> Iterator[tuple[int | str, ...]]:
+    """Yield where a decoded body holds U+0000; a key is told by the object that it is in."""
     if isinstance(value, str):
-        return "\x00" in value
-    if isinstance(value, dict):
-        return any(_has_nul(key) or _has_nul(item) for key, item in value.items())
-    return isinstance(value, list) and any(_has_nul(item) for item in value)
+        if "\x00" in value:
+            yield place
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _places_of_nul(key, place)
+            yield from _places_of_nul(item, (*place, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _places_of_nul(item, (*place, index))

@@ -106,18 +106,25 @@ async def test_unencodable_validation_input(
 
 
 @pytest.mark.parametrize(
-    ("path", "body"),
+    ("path", "body", "param"),
     [
-        ("/responses", {"model": "echo", "input": "a\x00b"}),
-        ("/responses", {"model": "echo", "input": "hi", "metadata": {"a\x00": "b"}}),
-        ("/chat/completions", {"model": "echo", "messages": [{"role": "user", "content": "\x00"}]}),
+        ("/responses", {"model": "echo", "input": "a\x00b"}, "input"),
+        ("/responses", {"model": "echo", "input": "hi", "metadata": {"a\x00": "b"}}, "metadata"),
+        (
+            "/chat/completions",
+            {"model": "echo", "messages": [{"role": "user", "content": "\x00"}]},
+            "messages[0].content",
+        ),
     ],
 )
-async def test_nul_is_refused(http: httpx.AsyncClient, path: str, body: Any) -> None:
+async def test_nul_is_refused_where_it_is(
+    http: httpx.AsyncClient, path: str, body: Any, param: str
+) -> None:
     answer = await http.post(path, json=body)
 
     assert answer.status_code == 400
     assert "U+0000" in answer.json()["error"]["message"]
+    assert answer.json()["error"]["param"] == param
 
 
 async def test_written_out_escape_of_nul_is_plain_text(http: httpx.AsyncClient) -> None:
