@@ -97,8 +97,8 @@ def refused(error: ValidationError) -> RequestError:
 def complaint(problems: Sequence[Any]) -> RequestError:
     """Return the most telling of pydantic's problems as a refused request."""
     problem = min(problems, key=_rank)
-    param = param_path(problem["loc"]) or None
     kind = problem["type"]
+    param = param_path(fields_of(problem)) or None
     if kind == "json_invalid":
         return RequestError(f"The request body is not valid JSON: {_reason(problem)}.")
     if kind in {"model_type", "dict_type", "model_attributes_type"} and param is None:
@@ -117,22 +117,31 @@ def complaint(problems: Sequence[Any]) -> RequestError:
     )
 
 
-def param_path(loc: Sequence[int | str]) -> str:
-    """Return a pydantic location in OpenAI's form: `input[0].content[1].type`."""
-    path = ""
-    for part in loc:
+def fields_of(problem: Any) -> tuple[int | str, ...]:
+    """Return where a problem is in the body: its location without the tags of unions."""
+    location = problem["loc"]
+    fields = [part for part in location if isinstance(part, int) or not part.startswith(TAG_MARK)]
+    if problem["type"] == "extra_forbidden" and fields[-1:] != [location[-1]]:
+        fields.append(location[-1])  # a caller's own name that looks like a tag
+    return tuple(fields)
+
+
+def param_path(path: Sequence[int | str]) -> str:
+    """Return a place in the body in OpenAI's form: `input[0].content[1].type`."""
+    text = ""
+    for part in path:
         if isinstance(part, int):
-            path += f"[{part}]"
-        elif part != DICT_KEY and not part.startswith(TAG_MARK):
-            path += f".{part}" if path else part
-    return clean(path)[:200]
+            text += f"[{part}]"
+        elif part != DICT_KEY:
+            text += f".{part}" if text else part
+    return clean(text)[:200]
 
 
 def _unknown_tag(problem: Any) -> RequestError:
     """Say which `type` or `role` is not supported; the discriminator's name ends in the field that it reads."""
     context = problem["ctx"]
     field = "role" if "role" in context["discriminator"] else "type"
-    param = param_path((*problem["loc"], field))
+    param = param_path((*fields_of(problem), field))
     given = clean(str(context["tag"]))[1:81]
     expected = str(context["expected_tags"]).replace(TAG_MARK, "")
     return RequestError(

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from langgraph_openai_serve.errors import RequestError
 from langgraph_openai_serve.wire.errors import (
-    TAG_MARK,
     RequestModel,
+    fields_of,
     param_path,
     refuse_nul,
     refused,
@@ -57,9 +57,7 @@ def parse_ignoring(model: type[RequestModel], raw: bytes) -> tuple[RequestModel,
 
 
 def _ignorable(problem: Any) -> Iterator[tuple[str | int, ...]]:
-    path = tuple(
-        part for part in problem["loc"] if isinstance(part, int) or not part.startswith(TAG_MARK)
-    )
+    path = fields_of(problem)
     if problem["type"] in UNSUPPORTED:
         yield path
     elif path and path[0] in NO_OP_FIELDS:

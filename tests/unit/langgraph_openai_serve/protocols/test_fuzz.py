@@ -154,6 +154,15 @@ def test_nul_is_refused_beside_a_number_that_is_none(models: GraphRegistry) -> N
         decode_response(raw, models, Caller())
 
 
+@pytest.mark.parametrize("name", ["@", "@text", ""])
+def test_unknown_field_with_an_odd_name_is_left_out(name: str) -> None:
+    raw = json.dumps({"model": "echo", "input": "hi", name: None}).encode()
+
+    assert decode_response(raw, LENIENT, Caller()).ignored == (name,)
+    with pytest.raises(RequestError, match="Unknown parameter"):
+        decode_response(raw, STRICT, Caller())
+
+
 def test_nul_is_refused_by_a_lenient_model_too() -> None:
     with pytest.raises(RequestError, match=r"U\+0000"):
         decode_response(b'{"model":"echo","input":"a\\u0000"}', LENIENT, Caller())

@@ -13,14 +13,21 @@ from langgraph_openai_serve.errors import (
     RunCancelled,
     RunError,
 )
-from langgraph_openai_serve.wire.errors import clean, envelope, error_envelope, param_path, parse
+from langgraph_openai_serve.wire.errors import (
+    clean,
+    envelope,
+    error_envelope,
+    fields_of,
+    param_path,
+    parse,
+)
 
 
 @pytest.mark.parametrize(
     ("loc", "path"),
     [
         (
-            ("input", "@items", 0, "@message", "content", "@parts", 1, "type"),
+            ("input", "@items", 0, "@message", "content", "@parts", 1, "@input_text", "type"),
             "input[0].content[1].type",
         ),
         (("tools", 2), "tools[2]"),
@@ -30,7 +37,13 @@ from langgraph_openai_serve.wire.errors import clean, envelope, error_envelope, 
     ],
 )
 def test_param_has_the_form_of_openai(loc: tuple[int | str, ...], path: str) -> None:
-    assert param_path(loc) == path
+    assert param_path(fields_of({"loc": loc, "type": "missing"})) == path
+
+
+def test_unknown_field_may_look_like_a_tag() -> None:
+    problem = {"loc": ("input", "@items", 0, "@message", "@mine"), "type": "extra_forbidden"}
+
+    assert param_path(fields_of(problem)) == "input[0].@mine"
 
 
 def test_only_the_callers_own_mistakes_are_explained() -> None:
