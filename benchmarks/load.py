@@ -20,7 +20,10 @@ FIRST_TOKEN = re.compile(rb'"(delta|content)": ?"token')
 
 @dataclass
 class Workload:
-    """`requests` requests, `concurrency` at a time; `units` is what one request is divided by (tokens, or 1)."""
+    """`requests` requests, `concurrency` at a time; `units` is what one request is divided by (tokens, or 1).
+
+    With `apart` the first request of each client is sent that many seconds after the one before.
+    """
 
     name: str
     path: str
@@ -30,6 +33,7 @@ class Workload:
     concurrency: int
     units: int
     unit: str
+    apart: float = 0.0
 
 
 @dataclass
@@ -51,6 +55,17 @@ WORKLOADS = [
     Workload("1 slow stream", "/v1/responses", "slow", True, 1, 1, SLOW_CHUNKS, "token"),
     Workload("100 slow streams", "/v1/responses", "slow", True, 100, 100, SLOW_CHUNKS, "token"),
     Workload("500 slow streams", "/v1/responses", "slow", True, 500, 500, SLOW_CHUNKS, "token"),
+    Workload(
+        "500 slow streams in 2 s",
+        "/v1/responses",
+        "slow",
+        True,
+        500,
+        500,
+        SLOW_CHUNKS,
+        "token",
+        0.004,
+    ),
 ]
 
 
@@ -69,11 +84,12 @@ async def drive(session: aiohttp.ClientSession, base: str, load: Workload) -> Ou
     outcome = Outcome()
     left = iter(range(load.requests))
 
-    async def client() -> None:
+    async def client(number: int) -> None:
+        await asyncio.sleep(number * load.apart)
         for _ in left:
             await _one(session, base, load, outcome)
 
-    await asyncio.gather(*(client() for _ in range(load.concurrency)))
+    await asyncio.gather(*(client(number) for number in range(load.concurrency)))
     if outcome.requests != load.requests:
         msg = f"{load.name}: {outcome.requests} of {load.requests} requests answered"
         raise RuntimeError(msg)

@@ -17,7 +17,7 @@ def main() -> None:
     gc.set_threshold(20000, 20, 50)
     uvicorn.run(
         app, host="127.0.0.1", port=port, loop="uvloop", http="httptools", access_log=False,
-        log_level="warning", lifespan="off",
+        log_level="warning", lifespan="off", timeout_keep_alive=75,
     )  # fmt: skip
 
 
