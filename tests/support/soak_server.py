@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,10 @@ def main() -> None:
         return Response(generate_latest(metrics))
 
     around.mount("/", api.app)
-    uvicorn.run(around, host="127.0.0.1", port=int(sys.argv[1]), log_level="critical")
+    # Small kernel buffers, so that what a client does not read waits in this process.
+    listener = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=512)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16 * 1024)
+    uvicorn.Server(uvicorn.Config(around, log_level="critical")).run(sockets=[listener])
 
 
 if __name__ == "__main__":
