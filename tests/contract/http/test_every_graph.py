@@ -11,7 +11,7 @@ from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 
 from langgraph_openai_serve import LanggraphOpenaiServe
-from support import judge
+from support import judge, response_rules
 from support.serving import in_process
 from support.transcripts import served
 
@@ -69,6 +69,7 @@ async def test_response_and_its_stream_agree(name: str) -> None:
         assert (whole.status_code, terminal["status"]) == (500, "failed")
         return
     assert judge.strictly(Response, whole.text, unknown) == []
+    assert response_rules.broken(whole.json()) == []
     assert unknown <= BEYOND_THE_TYPES
     if name not in DIFFER:
         assert facts(whole.json()) == facts(terminal)
