@@ -38,6 +38,7 @@ def main() -> None:
             "tasks": len(asyncio.all_tasks()),
             "open_requests": api.open_requests,
             "objects": len(gc.get_objects()),
+            "blocks": sys.getallocatedblocks(),
         }
 
     @around.get("/metrics")
