@@ -95,6 +95,7 @@ async def test_the_first_token_comes_before_the_last_one_is_said(
     body = {"model": "slow_tokens", "stream": True, **BODIES[path]}
     async with proxy.stream("POST", path, json=body) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
+        assert answer.headers["content-encoding"] == "gzip"
         async with asyncio.timeout(5):
             async for line in answer.aiter_lines():
                 if '"tick ' in line:
