@@ -17,6 +17,46 @@ NEXT = "next: not in this release"
 SECTION_OF_NEXT = "## Interrupts and background"
 SDK_TESTS = ROOT / "tests/contract/openai_sdk"
 
+FIELD_FAULTS = [
+    "agent_client_defaults",
+    "assistant_null_content",
+    "chunk_envelope",
+    "chunked_oversize",
+    "citation_both_protocols",
+    "classifier_not_leaked",
+    "content_type_and_done",
+    "custom_pair_distinct_ids",
+    "developer_role",
+    "disconnect_cancels_the_run",
+    "fails_midstream",
+    "finish_reason_parity",
+    "keepalive_comments_only",
+    "lifecycle_text",
+    "list_and_detail",
+    "missing_result_streaming",
+    "newest_package_takes_the_transcript_strictly",
+    "oldest_package_takes_all_transcripts_strictly",
+    "one_terminal_event",
+    "output_index_text_then_call",
+    "parallel_text_branches",
+    "parallel_tool_call_index",
+    "recursion_limit",
+    "replay_with_nulls",
+    "sequence_numbers_simple",
+    "stream_headers",
+    "stream_unknown_model",
+    "temperature_refused",
+    "terminal_output_matches_items",
+    "tool_output_array",
+    "trailing_slash_post",
+    "two_text_parts",
+    "unencodable_validation_input",
+    "unicode_deltas",
+    "unregistered_custom_tool",
+    "usage_chunk_on_request",
+]
+"""What broke at people who run servers like this one; each is a test that a promise names."""
+
 
 @cache
 def names_in(file: str) -> Set[str]:
@@ -46,6 +86,11 @@ def test_promise_is_held_by_tests_that_exist(promise: str, held_by: str) -> None
     assert len(set(named)) == len(named), promise
     for file, name in named:
         assert name in names_in(file), f"{file} has no {name}"
+
+
+@pytest.mark.parametrize("fault", FIELD_FAULTS)
+def test_every_fault_from_the_field_is_behind_a_promise(fault: str) -> None:
+    assert f"::test_{fault}`" in PAGE
 
 
 def test_only_interrupts_and_background_wait_for_the_next_release() -> None:
