@@ -125,6 +125,7 @@ async def run(options: argparse.Namespace) -> dict[str, Any]:
                 rows.append(row)
                 print_row(row)
             stream_kib = [] if options.only else await stream_memory(session)
+            alone_ms = None if options.only else await alone_first_ms()
         finally:
             for one in contenders:
                 one.stop()
@@ -137,8 +138,19 @@ async def run(options: argparse.Namespace) -> dict[str, Any]:
         "boot_cpu_ratio": contenders[1].boot_seconds / contenders[0].boot_seconds,
         "rss_idle_ratio": idle[1] / idle[0],
         "open_stream_kib": stream_kib,
+        "alone_first_ms": alone_ms,
         "rows": rows,
     }  # fmt: skip
+
+
+async def alone_first_ms() -> float:
+    """Return the median first token of 500 runs in LangGraph alone."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(FOLDER / "alone.py"), cwd=FOLDER, stdout=asyncio.subprocess.PIPE
+    )
+    printed, _ = await process.communicate()
+    print(f"LangGraph alone: first token of 500 runs {printed.decode().strip()} ms")
+    return float(printed)
 
 
 async def stream_memory(session: aiohttp.ClientSession) -> list[float]:
