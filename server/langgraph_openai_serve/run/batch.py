@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -75,17 +76,20 @@ def _json(interrupt: Interrupt) -> str:
 
 def _culprit(value: Any) -> str:
     """Return the name of the first type that JSON does not have."""
-    parts: Iterable[Any] = ()
-    if isinstance(value, dict):
-        parts = (*value.keys(), *value.values())
-    elif isinstance(value, list | tuple):
-        parts = value
-    elif isinstance(value, float):
-        return str(value)
-    elif isinstance(value, str | int | None):
+    if isinstance(value, str | int | None):
         return ""
-    else:
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else str(value)
+    if not isinstance(value, dict | list | tuple):
         return type(value).__name__
+    parts: list[Any] = list(value)
+    if isinstance(value, dict):
+        odd = next(
+            (type(k).__name__ for k in value if not isinstance(k, str | int | float | None)), ""
+        )
+        if odd:
+            return odd
+        parts = list(value.values())
     try:
         return next(filter(None, map(_culprit, parts)), "")
     except RecursionError:
@@ -107,7 +111,8 @@ class ToolInterrupts(BaseCallbackHandler):
     ignore_retry = True
     ignore_custom_event = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, siblings_seconds: float = SIBLINGS_SECONDS) -> None:
+        self._siblings_seconds = siblings_seconds
         self._loop = asyncio.get_running_loop()
         self._open: set[UUID] = set()
         self._raised: list[str] = []
@@ -139,7 +144,7 @@ class ToolInterrupts(BaseCallbackHandler):
         if not self._raised:
             return
         try:
-            async with asyncio.timeout(SIBLINGS_SECONDS):
+            async with asyncio.timeout(self._siblings_seconds):
                 await self._idle.wait()
         except TimeoutError:
             msg = "A tool interrupted while another tool of the same node went on running; run each tool in its own task."

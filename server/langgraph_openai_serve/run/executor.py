@@ -194,11 +194,10 @@ class Run:
 
     async def _batch(self) -> InterruptBatch:
         """Return what the graph waits for, stored where it can be answered."""
-        batch = None if self.turn is None else await self.turn.pause(self.model.graph)
-        if batch is None:
+        if self.turn is None:
             msg = "The graph interrupted, but its model does not declare interrupts."
             raise InterruptRefused(msg)
-        return batch
+        return await self.turn.pause(self.model.graph)
 
     async def _pause(
         self,
@@ -269,11 +268,7 @@ async def _leave(turn: AsyncExitStack, error: BaseException | None) -> None:
     Raises:
         LeaseLost: The lease was lost, and nothing else had ended the run.
     """
-    try:
-        await turn.__aexit__(type(error) if error else None, error, None)
-    except LeaseLost:
-        if error is None:
-            raise
+    await turn.__aexit__(type(error) if error else None, error, None)
 
 
 @asynccontextmanager

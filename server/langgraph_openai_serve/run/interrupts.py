@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
@@ -23,10 +23,12 @@ from langgraph.types import Command
 from langgraph_openai_serve.errors import (
     CoordinatorUnavailable,
     InterruptConflict,
+    InterruptRefused,
     LgosError,
     RequestError,
     RunBusy,
 )
+from langgraph_openai_serve.graph.config import Graph
 from langgraph_openai_serve.graph.registry import GraphRegistry, RegisteredModel
 from langgraph_openai_serve.graph.request import GraphRequest
 from langgraph_openai_serve.ports.coordinator import RunKey, RunLease, current_lease, run_key
@@ -80,18 +82,20 @@ class Turn:
         """The graph starts to run; from now on only a new pause keeps the thread."""
         self.keeps_thread = False
 
-    async def pause(self, graph: Any) -> InterruptBatch | None:
-        """Return what the graph waits for once its invocation has ended, or `None` when it has finished.
+    async def pause(self, graph: Graph) -> InterruptBatch:
+        """Return what the graph waits for once its invocation has ended.
 
         Raises:
             InterruptRefused: The pause cannot be shown or answered safely.
             LeaseLost: The run is not the only one any more.
         """
         batch = batch_of(await graph.aget_state(self.config))
-        if batch is not None:
-            await self.tools.check(batch)
-            self.lease.check()
-            self.keeps_thread = True
+        if batch is None:
+            msg = "The graph interrupted without a question, so nobody could answer."
+            raise InterruptRefused(msg)
+        await self.tools.check(batch)
+        self.lease.check()
+        self.keeps_thread = True
         return batch
 
 
@@ -193,11 +197,8 @@ def _resume(pending: InterruptBatch | None, answers: tuple[Answer, ...]) -> Comm
 
 
 def _checkpointer(model: RegisteredModel) -> BaseCheckpointSaver[Any]:
-    saver = model.graph.checkpointer
-    if not isinstance(saver, BaseCheckpointSaver):
-        msg = f"model '{model.id}' has no checkpointer"
-        raise TypeError(msg)
-    return saver
+    saver: Any = model.graph.checkpointer  # registration made sure that there is one
+    return cast("BaseCheckpointSaver[Any]", saver)
 
 
 async def _delete(model: RegisteredModel, key: RunKey) -> None:
