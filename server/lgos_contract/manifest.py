@@ -53,6 +53,7 @@ class Feature(StrEnum):
     """Optional abilities that a manifest can declare; the values are those of `GraphFeature`."""
 
     CLIENT_EVENTS = "client_events"
+    INTERRUPTS = "interrupts"
 
 
 class LocalObjectReference(Document):
@@ -122,10 +123,16 @@ class LanggraphModelSpec(Document):
     features: Annotated[tuple[Feature, ...], Field(max_length=8), AfterValidator(_unique)] = ()
     settings: Annotated[dict[str, Any], Field(max_length=128)] = Field(default_factory=dict)
     unsupported_fields: Literal["Reject", "Ignore"] = "Reject"
+    interrupt_retention_seconds: Annotated[int, Field(ge=60, le=31536000)] = 604800
     env: Annotated[tuple[EnvVar, ...], Field(max_length=128)] = ()
     env_from: Annotated[tuple[EnvFromSource, ...], Field(max_length=16)] = ()
     service_account_name: Annotated[str, StringConstraints(max_length=253)] | None = None
     api: ApiComponent = Field(default_factory=ApiComponent)
+
+    @property
+    def retention_seconds(self) -> int | None:
+        """How long a paused run is kept; `None` for a model that cannot pause."""
+        return self.interrupt_retention_seconds if Feature.INTERRUPTS in self.features else None
 
     @field_validator("env", "image_pull_secrets")
     @classmethod

@@ -46,6 +46,8 @@ class RegistryEntry(BaseModel):
     """`module:attribute` inside the image."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Values laid over the defaults of the image's `ClientSettings`."""
+    interrupt_retention_seconds: int | None = None
+    """How long a run that paused for answers is kept; only of models that can pause."""
     unsupported_fields: str = "Reject"
     """`Reject` or `Ignore`: what happens to OpenAI request fields outside the subset."""
     base_url: str
@@ -59,7 +61,10 @@ class RegistryEntry(BaseModel):
 
     def digest(self) -> str:
         """Return the revision that belongs to this entry: 16 hex digits over what a pod reads at start."""
-        read_at_start = self.model_dump(mode="json", exclude={"state", "revision", "base_url"})
+        # Without what is not set: a field that a newer version adds must not roll pods that do not use it.
+        read_at_start = self.model_dump(
+            mode="json", exclude={"state", "revision", "base_url"}, exclude_none=True
+        )
         text = json.dumps(read_at_start, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

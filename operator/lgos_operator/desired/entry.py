@@ -28,6 +28,7 @@ def registry_entry(
         features=tuple(sorted(spec.features)),
         graph=spec.graph,
         settings=spec.settings,
+        interrupt_retention_seconds=spec.retention_seconds,
         unsupported_fields=spec.unsupported_fields,
         base_url=names.base_url(namespace, name),
         state=state,

@@ -40,7 +40,7 @@ class Declaration:
         return cls(
             id=entry.id,
             graph=entry.graph,
-            info=ModelInfo(created=entry.created, owned_by=entry.owned_by),
+            info=ModelInfo(entry.created, entry.owned_by, entry.interrupt_retention_seconds),
             description=entry.description,
             features=frozenset(entry.features),
             settings=entry.settings,
@@ -59,7 +59,11 @@ class Declaration:
         return cls(
             id=model.model_id,
             graph=spec.graph,
-            info=ModelInfo(created=created, owned_by=model.metadata.namespace or DEFAULT_NAMESPACE),
+            info=ModelInfo(
+                created,
+                model.metadata.namespace or DEFAULT_NAMESPACE,
+                spec.retention_seconds,
+            ),
             description=spec.description,
             features=frozenset(spec.features),
             settings=spec.settings,

@@ -14,7 +14,8 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "smallest": {"api": {}},
     "name with slashes": {"modelName": "team/research:2"},
     "no features": {"features": []},
-    "features": {"features": ["client_events"]},
+    "features": {"features": ["client_events", "interrupts"]},
+    "interrupt retention": {"interruptRetentionSeconds": 60},
     "any settings": {"settings": {"nested": {"list": [1, None, "x"]}}},
     "value from": {
         "env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]
