@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from langgraph_openai_serve.graph.config import GraphConfig, GraphFeature, UnsupportedFields
     from langgraph_openai_serve.graph.registry import GraphRegistry, ModelInfo
     from langgraph_openai_serve.graph.request import GraphRequest, NamedTool
+    from langgraph_openai_serve.graph.resources import PlatformResources
     from langgraph_openai_serve.graph.settings import ClientSettings
     from langgraph_openai_serve.graph.status import status_event
     from langgraph_openai_serve.ports.coordinator import (
@@ -41,6 +42,7 @@ __all__ = [
     "ModelInfo",
     "NamedTool",
     "OpenAIHTTPException",
+    "PlatformResources",
     "RunCoordinator",
     "RunKey",
     "RunLease",
@@ -54,6 +56,7 @@ _HOMES: Final = {
     "graph.config": ("GraphConfig", "GraphFeature", "UnsupportedFields"),
     "graph.registry": ("GraphRegistry", "ModelInfo"),
     "graph.request": ("GraphRequest", "NamedTool"),
+    "graph.resources": ("PlatformResources",),
     "graph.settings": ("ClientSettings",),
     "graph.status": ("status_event",),
     "ports.coordinator": ("InMemoryRunCoordinator", "RunCoordinator", "RunKey", "RunLease"),

@@ -12,8 +12,10 @@ from typing import Any, Final
 
 from langgraph_openai_serve.cli.search_path import import_from, search_path
 from langgraph_openai_serve.deploy.loader import LoadedGraph, load_graph
+from langgraph_openai_serve.deploy.registry import with_checkpointer
 from langgraph_openai_serve.errors import ConfigurationError
 from langgraph_openai_serve.graph.registry import GraphRegistry, RegisteredModel
+from langgraph_openai_serve.graph.resources import PlatformResources
 
 NO_DESCRIPTION: Final = "none: set spec.description in the manifest"
 
@@ -36,9 +38,10 @@ def check(target: str, paths: Iterable[Path]) -> str:
 
 
 async def _check(target: str) -> str:
-    async with AsyncExitStack() as resources:
-        loaded = await load_graph(target, resources)
-        config = loaded.config
+    async with AsyncExitStack() as opened:
+        platform = PlatformResources()
+        loaded = await load_graph(target, opened, platform)
+        config = with_checkpointer(loaded.config, platform)
         named = dataclasses.replace(config, description=config.description or NO_DESCRIPTION)
         registry = GraphRegistry(graphs={target: named})
         return "\n".join(_facts(target, loaded, registry.get(target)))

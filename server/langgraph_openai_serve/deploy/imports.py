@@ -90,11 +90,9 @@ def is_installed(path: Path) -> bool:
 
 
 def _suggestion(module: ModuleType, attribute: str) -> str:
-    graphs = [
-        name for name, value in vars(module).items() if isinstance(value, Pregel | GraphConfig)
-    ]
-    names = [name for name in vars(module) if not name.startswith("_")]
-    close = difflib.get_close_matches(attribute, names, n=1)
+    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    graphs = [name for name, value in public.items() if isinstance(value, Pregel | GraphConfig)]
+    close = difflib.get_close_matches(attribute, public, n=1)
     if close:
         return f"did you mean '{close[0]}'?"
     if graphs:

@@ -1,7 +1,8 @@
 """Loads the graph that a declaration names, whatever the attribute is, as a `GraphConfig`.
 
-The attribute is a compiled graph, a `GraphConfig`, or a function without parameters that gives one of them: sync,
-async, or an async or sync context manager. What a context manager opens stays open until the caller's stack closes.
+The attribute is a compiled graph, a `GraphConfig`, or a function that gives one of them: sync, async, or an async or sync
+context manager. Its parameters are the platform's resources by name. What a context manager opens stays open until the
+caller's stack closes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from langgraph.pregel import Pregel
 from langgraph_openai_serve.deploy.imports import described, load_attribute
 from langgraph_openai_serve.errors import ConfigurationError
 from langgraph_openai_serve.graph.config import GraphConfig
+from langgraph_openai_serve.graph.resources import PlatformResources
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,42 +32,48 @@ class LoadedGraph:
     """Whether the attribute gave a graph without a config."""
 
 
-async def load_graph(target: str, resources: AsyncExitStack) -> LoadedGraph:
+async def load_graph(
+    target: str, opened: AsyncExitStack, platform: PlatformResources | None = None
+) -> LoadedGraph:
     """Load `module:attribute`.
 
     Args:
         target: The graph's name.
-        resources: Takes what a context manager factory opens.
+        opened: Takes what a context manager factory opens.
+        platform: What factories with parameters get; left out, resources of this process.
 
     Raises:
         ConfigurationError: It cannot be had; one sentence says why and what to do.
     """
-    value = await _made(target, load_attribute(target), resources)
+    platform = platform or PlatformResources()
+    value = await _made(target, load_attribute(target), opened, platform)
     if isinstance(value, Pregel):
         return LoadedGraph(GraphConfig(graph=value, description=""), is_bare=True)
     if not isinstance(value, GraphConfig):
         raise ConfigurationError(_wrong_type(target, value))
-    graph = await _made(f"{target}.graph", value.graph, resources)
+    graph = await _made(f"{target}.graph", value.graph, opened, platform)
     if not isinstance(graph, Pregel):
         raise ConfigurationError(_wrong_type(f"{target}.graph", graph))
     return LoadedGraph(dataclasses.replace(value, graph=graph), is_bare=False)
 
 
-async def _made(target: str, value: Any, resources: AsyncExitStack) -> Any:
+async def _made(
+    target: str, value: Any, opened: AsyncExitStack, platform: PlatformResources
+) -> Any:
     """Return `value`, or what it gives when it is a factory."""
     if isinstance(value, Pregel | GraphConfig | type) or not callable(value):
         return value
-    _refuse_parameters(target, value)
+    arguments = _arguments(target, value, platform)
     try:
-        made = value()
+        made = value(**arguments)
         if inspect.isawaitable(made):
             made = await made
         if isinstance(made, Pregel | GraphConfig):
             return made
         if isinstance(made, AbstractAsyncContextManager):
-            return await resources.enter_async_context(made)
+            return await opened.enter_async_context(made)
         if isinstance(made, AbstractContextManager):
-            return resources.enter_context(made)
+            return opened.enter_context(made)
     except ConfigurationError as error:
         msg = f"the factory '{target}' cannot make a graph: {error.message}"
         raise ConfigurationError(msg) from error
@@ -75,19 +83,34 @@ async def _made(target: str, value: Any, resources: AsyncExitStack) -> Any:
     return made
 
 
-def _refuse_parameters(target: str, factory: Any) -> None:
+def _arguments(target: str, factory: Any, platform: PlatformResources) -> dict[str, Any]:
+    """Return the resources that a factory's parameters name.
+
+    Raises:
+        ConfigurationError: It needs something else.
+    """
     try:
         parameters = inspect.signature(factory).parameters.values()
     except (TypeError, ValueError):  # a callable without a signature says by itself what it misses
-        return
-    optional = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in optional]
-    if needed:
-        msg = (
-            f"the factory '{target}' takes the parameter '{needed[0]}', but this version hands over no"
-            " resources (they come with interrupts); give it a default or leave it out"
-        )
-        raise ConfigurationError(msg)
+        return {}
+    arguments = {}
+    for parameter in parameters:
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+            continue
+        try:
+            arguments[parameter.name] = platform.named(parameter.name)
+        except KeyError:
+            if parameter.default is parameter.empty:
+                raise ConfigurationError(_unknown_parameter(target, parameter.name)) from None
+    return arguments
+
+
+def _unknown_parameter(target: str, name: str) -> str:
+    return (
+        f"the factory '{target}' takes the parameter '{name}', which the platform does not have;"
+        " it has checkpointer, store, coordinator and resources (all of them): take one of these"
+        f" or give '{name}' a default"
+    )
 
 
 def _wrong_type(target: str, value: Any) -> str:
@@ -103,5 +126,5 @@ def _wrong_type(target: str, value: Any) -> str:
     )
     return (
         f"'{target}' is {kind}; it must be a compiled LangGraph graph, a GraphConfig,"
-        " or a function without parameters that returns one of them"
+        " or a function that returns one of them"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
@@ -12,7 +13,9 @@ from typing import Final
 from langgraph_openai_serve.deploy.declaration import Declaration
 from langgraph_openai_serve.deploy.loader import load_graph
 from langgraph_openai_serve.errors import ConfigurationError
+from langgraph_openai_serve.graph.config import GraphConfig, GraphFeature
 from langgraph_openai_serve.graph.registry import GraphRegistry
+from langgraph_openai_serve.graph.resources import PlatformResources
 from langgraph_openai_serve.ports.observer import RunObserver
 from lgos_contract.registry import RegistryEntry, load_entry, registry_key
 
@@ -23,26 +26,40 @@ POLL_SECONDS: Final = 0.25
 
 async def build_registry(
     declarations: Iterable[Declaration],
-    resources: AsyncExitStack,
+    opened: AsyncExitStack,
     *,
+    platform: PlatformResources | None = None,
     observer: RunObserver | None = None,
 ) -> GraphRegistry:
     """Load the declared graphs and register them.
 
     Args:
         declarations: The models.
-        resources: Takes what the graphs' factories open.
+        opened: Takes what the graphs' factories open.
+        platform: What graphs pause in and are coordinated by; left out, resources of this process.
         observer: Told about every run.
 
     Raises:
         ConfigurationError: One of them cannot be served; the message names it.
     """
+    platform = platform or PlatformResources()
     configs, infos = {}, {}
     for declared in declarations:
-        loaded = await load_graph(declared.graph, resources)
-        configs[declared.id] = declared.over(loaded.config, is_bare=loaded.is_bare)
+        loaded = await load_graph(declared.graph, opened, platform)
+        config = declared.over(loaded.config, is_bare=loaded.is_bare)
+        configs[declared.id] = with_checkpointer(config, platform)
         infos[declared.id] = declared.info
-    return GraphRegistry(graphs=configs, models=infos, observer=observer)
+    return GraphRegistry(
+        graphs=configs, models=infos, observer=observer, run_coordinator=platform.coordinator
+    )
+
+
+def with_checkpointer(config: GraphConfig, platform: PlatformResources) -> GraphConfig:
+    """Give a graph that pauses the platform's checkpointer, if it has none of its own."""
+    graph = config.compiled()
+    if GraphFeature.INTERRUPTS not in config.features or graph.checkpointer is not None:
+        return config
+    return dataclasses.replace(config, graph=graph.copy({"checkpointer": platform.checkpointer}))
 
 
 async def mounted_declaration(

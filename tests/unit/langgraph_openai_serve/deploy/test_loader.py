@@ -12,6 +12,7 @@ import pytest
 from langgraph_openai_serve.deploy.imports import is_installed
 from langgraph_openai_serve.deploy.loader import LoadedGraph, load_graph
 from langgraph_openai_serve.errors import ConfigurationError
+from langgraph_openai_serve.graph.resources import PlatformResources
 
 GRAPHS = """
 from contextlib import asynccontextmanager, contextmanager
@@ -61,7 +62,7 @@ async def async_generator():
     yield graph
 
 
-def needs_checkpointer(checkpointer):
+def needs_database(database):
     return graph
 
 
@@ -79,6 +80,16 @@ def silent():
 
 class Graph:
     pass
+
+
+def takes_resources(checkpointer, store, *, coordinator, resources=None, tracing=False):
+    assert (checkpointer, store, coordinator, tracing) == (
+        resources.checkpointer, resources.store, resources.coordinator, False
+    )
+    return builder.compile(checkpointer=checkpointer)
+
+
+_inner = GraphConfig(graph=lambda store: builder.compile(store=store), description="Needs a store.")
 """
 
 
@@ -104,6 +115,17 @@ async def mistake(target: str) -> str:
         await load(target)
     assert "\n" not in caught.value.message
     return caught.value.message
+
+
+@pytest.mark.usefixtures("folder")
+async def test_factory_gets_the_resources_that_it_names() -> None:
+    platform = PlatformResources()
+    async with AsyncExitStack() as opened:
+        taken = await load_graph("some_graphs:takes_resources", opened, platform)
+        inner = await load_graph("some_graphs:_inner", opened, platform)
+
+    assert taken.config.compiled().checkpointer is platform.checkpointer
+    assert inner.config.compiled().store is platform.store
 
 
 @pytest.mark.usefixtures("folder")
@@ -162,7 +184,7 @@ async def test_mistake_is_named(target: str, sentence: str) -> None:
         ("number", "'some_graphs:number' is of type int; it must be a compiled LangGraph graph"),
         ("Graph", "'some_graphs:Graph' is the class Graph; it must be"),
         ("misfit", "'some_graphs:misfit.graph' is of type str; it must be"),
-        ("needs_checkpointer", "takes the parameter 'checkpointer', but this version hands over no resources"),
+        ("needs_database", "takes the parameter 'database', which the platform does not have; it has checkpointer, store"),
     ],
 )  # fmt: skip
 async def test_wrong_kind_of_attribute_is_named(attribute: str, words: str) -> None:
