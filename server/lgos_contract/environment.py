@@ -31,6 +31,8 @@ ENV_SSE_KEEP_ALIVE_SECONDS: Final = "LGOS_SSE_KEEP_ALIVE_SECONDS"
 """Longest silence of an event stream, in seconds; then it carries a comment."""
 ENV_MAX_BODY_BYTES: Final = "LGOS_MAX_BODY_BYTES"
 """Larger request bodies are refused with 413."""
+ENV_POSTGRES_DSN: Final = "LGOS_POSTGRES_DSN"
+"""Connection string of the database where runs pause; from the Secret `lgos-platform`."""
 ENV_TERMINATION_LOG: Final = "LGOS_TERMINATION_LOG"
 """Where a program that cannot start leaves its sentence; default `TERMINATION_LOG`."""
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from langgraph_openai_serve.ports.observer import (
     LeaseRelease,
     LeaseResult,
     LeaseWrite,
+    RenewalResult,
     RunInfo,
     RunStatus,
 )
@@ -65,3 +67,30 @@ async def eventually(condition: Callable[[], bool], seconds: float = DEADLINE) -
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event
             await asyncio.sleep(0.005)
+
+
+async def becomes(
+    probe: Callable[[], Awaitable[bool]], seconds: float = DEADLINE, step: float = 0.02
+) -> None:
+    """Ask until the answer is yes, or fail."""
+    async with asyncio.timeout(seconds):
+        while not await probe():  # noqa: ASYNC110 - what is waited for has no event
+            await asyncio.sleep(step)
+
+
+class LeaseLedger:
+    """Implements `LeaseObserver`."""
+
+    def __init__(self) -> None:
+        self.renewed: Counter[RenewalResult] = Counter()
+        self.delays: list[float] = []
+        self.expired: list[str] = []
+
+    def leases_renewed(self, result: RenewalResult, leases: int) -> None:
+        self.renewed[result] += leases
+
+    def renewal_delayed(self, seconds: float) -> None:
+        self.delays.append(seconds)
+
+    def lease_expired(self, model: str) -> None:
+        self.expired.append(model)

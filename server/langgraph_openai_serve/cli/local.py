@@ -23,10 +23,12 @@ from langgraph_openai_serve.cli.sources import folders_of, imported_files
 from langgraph_openai_serve.deploy.declaration import Declaration
 from langgraph_openai_serve.deploy.process import fast_loop, log_to_stderr
 from langgraph_openai_serve.deploy.registry import build_registry
+from langgraph_openai_serve.deploy.resources import open_resources
 from langgraph_openai_serve.deploy.server import StopSignal, listen, serve_until
 from langgraph_openai_serve.errors import ConfigurationError
 from langgraph_openai_serve.graph.registry import GraphRegistry
 from langgraph_openai_serve.web.server import LanggraphOpenaiServe
+from lgos_contract.environment import ENV_POSTGRES_DSN
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +86,9 @@ class LocalServer:
         import_from(folders)
         self._folders |= set(map(str, folders))
         declarations = [declaration_of(manifest) for manifest in manifests.models]
-        registry = await build_registry(declarations, resources)
+        dsn = os.environ.get(ENV_POSTGRES_DSN) or None
+        platform = await open_resources(declarations, dsn, resources, lasting=False)
+        registry = await build_registry(declarations, resources, platform=platform)
         options = self._options
         listener = listen(options.host, options.port, port_setting="--port")
         port = listener.getsockname()[1]

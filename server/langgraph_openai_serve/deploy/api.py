@@ -21,6 +21,7 @@ from langgraph_openai_serve.deploy.process import (
     report_failure,
 )
 from langgraph_openai_serve.deploy.registry import build_registry, mounted_declaration
+from langgraph_openai_serve.deploy.resources import open_resources
 from langgraph_openai_serve.deploy.server import (
     StopSignal,
     listen,
@@ -98,7 +99,12 @@ async def _serve_model(
             raise ConfigurationError(
                 listen_problem(error, settings.host, settings.metrics_port, ENV_METRICS_PORT)
             ) from error
-        models = await build_registry([declaration], resources, observer=observer)
+        platform = await open_resources(
+            [declaration], settings.postgres_dsn, resources, observer=observer, lasting=True
+        )
+        models = await build_registry(
+            [declaration], resources, platform=platform, observer=observer
+        )
         limits = Limits(
             body_bytes=settings.max_body_bytes, keep_alive_seconds=settings.sse_keep_alive_seconds
         )

@@ -57,6 +57,21 @@ async def load_graph(
     return LoadedGraph(dataclasses.replace(value, graph=graph), is_bare=False)
 
 
+def asks_for_resources(target: str) -> bool:
+    """Return whether a graph's factory names a resource of the platform.
+
+    Raises:
+        ConfigurationError: The graph cannot be imported.
+    """
+    value = load_attribute(target)
+    factories = [value, value.graph] if isinstance(value, GraphConfig) else [value]
+    return any(
+        _arguments(target, factory, PlatformResources())
+        for factory in factories
+        if callable(factory) and not isinstance(factory, Pregel | GraphConfig | type)
+    )
+
+
 async def _made(
     target: str, value: Any, opened: AsyncExitStack, platform: PlatformResources
 ) -> Any:

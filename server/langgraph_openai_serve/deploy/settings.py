@@ -32,6 +32,7 @@ class ServeSettings:
     keep_alive_seconds: int
     sse_keep_alive_seconds: int
     max_body_bytes: int
+    postgres_dsn: str | None
     log_level: str
 
 
@@ -63,6 +64,7 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> ServeSettings:
         keep_alive_seconds=_integer(environ, names.ENV_KEEP_ALIVE_SECONDS, 75, 1, DAY),
         sse_keep_alive_seconds=_integer(environ, names.ENV_SSE_KEEP_ALIVE_SECONDS, 15, 1, DAY),
         max_body_bytes=_integer(environ, names.ENV_MAX_BODY_BYTES, 32 * 1024**2, 1024, GIBIBYTE),
+        postgres_dsn=environ.get(names.ENV_POSTGRES_DSN) or None,
         log_level=level,
     )
 

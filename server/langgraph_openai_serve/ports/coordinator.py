@@ -110,7 +110,7 @@ class RunCoordinator(Protocol):
 
 
 class InMemoryRunCoordinator:
-    """Leases of one process; they end with it and cannot be lost."""
+    """Leases of one process; they end with it."""
 
     def __init__(self) -> None:
         self._held: set[str] = set()
@@ -126,7 +126,15 @@ class InMemoryRunCoordinator:
         if key.digest in self._held:
             raise RunBusy
         self._held.add(key.digest)
+        lease = RunLease(key, next(self._tokens))
         try:
-            yield RunLease(key, next(self._tokens))
+            yield lease
+        except asyncio.CancelledError:
+            if lease.absorb_cancellation():
+                raise LeaseLost(key.digest) from None
+            raise
         finally:
+            lease.absorb_cancellation()
             self._held.discard(key.digest)
+        if lease.lost:
+            raise LeaseLost(key.digest)
