@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +22,8 @@ OWN_PACKAGES: Final = (
     "lgos_kube",
     "lgos_operator",
 )
+DURATION: Final = re.compile(r"(?P<number>[0-9]{1,8})(?P<unit>[smhd])")
+UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 EPILOG: Final = "Each command has its own help: lgos COMMAND --help"
 
 Command = Callable[[argparse.Namespace], int]
@@ -35,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 when it did what it was asked, 1 when it could not, 2 for wrong arguments.
     """
-    options = _parser().parse_args(arguments)
+    options = argument_parser().parse_args(arguments)
     run: Command = options.run
     try:
         code = run(options)
@@ -52,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def argument_parser() -> argparse.ArgumentParser:
+    """Return the parser of every command's arguments."""
     parser = argparse.ArgumentParser(
         prog="lgos", description="Serve LangGraph graphs through the OpenAI API.", epilog=EPILOG
     )
@@ -72,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_path(check)
     render = add("render", _render, "Print what the operator would apply for manifests, as YAML.")
     _add_files(render)
+    _add_sweep(add("sweep", _sweep, "Delete paused runs that nobody answered in time."))
     add("serve", _serve, "Serve one model in its container; the environment says which.")
     add("gateway", _gateway, "Run the gateway; the environment configures it.")
     add("operator", _operator, "Run the operator; the environment configures it.")
@@ -120,6 +126,26 @@ def _add_path(command: argparse.ArgumentParser) -> None:
         default=[],
         help="another folder to import graphs from; may be given several times",
     )
+
+
+def _add_sweep(sweep: argparse.ArgumentParser) -> None:
+    sweep.add_argument(
+        "--retention",
+        type=_duration,
+        default="7d",
+        help="how long runs are kept whose model says nothing about it, as 12h or 7d (default: %(default)s)",
+    )
+    sweep.add_argument(
+        "--dry-run", action="store_true", help="print what would be deleted and delete nothing"
+    )
+
+
+def _duration(text: str) -> timedelta:
+    found = DURATION.fullmatch(text)
+    if found is None:
+        msg = f"'{text}' is not a duration; use a whole number and s, m, h or d, such as 12h or 7d"
+        raise argparse.ArgumentTypeError(msg)
+    return timedelta(**{UNITS[found["unit"]]: int(found["number"])})
 
 
 def _port(text: str) -> int:
@@ -191,6 +217,12 @@ def _render(options: argparse.Namespace) -> int:
         sys.stderr.write(f"{note}\n")
     print(text, end="")
     return 0
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    with needs_extra("sweep", "postgres"):
+        from langgraph_openai_serve.deploy.sweep import sweep
+    return sweep(options.retention, dry_run=options.dry_run)
 
 
 def _serve(_options: argparse.Namespace) -> int:

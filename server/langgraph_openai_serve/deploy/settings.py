@@ -49,10 +49,6 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> ServeSettings:
             " `lgos dev -f MANIFEST`"
         )
         raise ConfigurationError(msg)
-    level = (environ.get(names.ENV_LOG_LEVEL) or "info").lower()
-    if level not in LOG_LEVELS:
-        msg = f"{names.ENV_LOG_LEVEL} is '{level}'; set it to one of {', '.join(LOG_LEVELS)}"
-        raise ConfigurationError(msg)
     return ServeSettings(
         model=model,
         registry_dir=Path(environ.get(names.ENV_REGISTRY_DIR) or names.REGISTRY_DIR),
@@ -65,8 +61,21 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> ServeSettings:
         sse_keep_alive_seconds=_integer(environ, names.ENV_SSE_KEEP_ALIVE_SECONDS, 15, 1, DAY),
         max_body_bytes=_integer(environ, names.ENV_MAX_BODY_BYTES, 32 * 1024**2, 1024, GIBIBYTE),
         postgres_dsn=environ.get(names.ENV_POSTGRES_DSN) or None,
-        log_level=level,
+        log_level=log_level(environ),
     )
+
+
+def log_level(environ: Mapping[str, str] = os.environ) -> str:
+    """Return the level of the program's logs.
+
+    Raises:
+        ConfigurationError: There is no such level.
+    """
+    level = (environ.get(names.ENV_LOG_LEVEL) or "info").lower()
+    if level not in LOG_LEVELS:
+        msg = f"{names.ENV_LOG_LEVEL} is '{level}'; set it to one of {', '.join(LOG_LEVELS)}"
+        raise ConfigurationError(msg)
+    return level
 
 
 def termination_log(environ: Mapping[str, str] = os.environ) -> Path:
