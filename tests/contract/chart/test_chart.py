@@ -17,6 +17,8 @@ from tools.helm import helm_binary
 ROOT = Path(__file__).parents[3]
 CHART = ROOT / "charts" / "lgos"
 Render = Callable[..., list[dict[str, Any]]]
+SWEEP = ("--set", "sweep.enabled=true", "--set", "sweep.image.repository=team/models")
+"""Everything that the chart can render is rendered with these."""
 
 
 @pytest.fixture(scope="session")
@@ -56,6 +58,8 @@ def test_helm_lint_has_nothing_to_say(helm: str) -> None:
         ("operator.image.digest=abc", "digest"),
         ("watchNamespaces={Team_A}", "watchNamespaces"),
         ("gateway.terminationGracePeriodSeconds=20", "must exceed gateway.drainSeconds"),
+        ("sweep.retention=soon", "retention"),
+        ("sweep.enabled=true", "sweep.enabled needs sweep.image.repository"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(helm: str, setting: str, message: str) -> None:
@@ -84,8 +88,44 @@ def pods(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [d["spec"]["template"]["spec"] for d in of_kind(documents, "Deployment")]
 
 
+def cron_pod(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    [job] = of_kind(documents, "CronJob")
+    pod: dict[str, Any] = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    return pod
+
+
+def test_the_sweep_runs_only_when_it_is_asked_for_and_never_twice_at_once(render: Render) -> None:
+    assert not of_kind(render(), "CronJob")
+    documents = render(*SWEEP, "--set", "sweep.image.tag=v3", "--set", "sweep.retention=12h")
+    [job] = of_kind(documents, "CronJob")
+    assert job["spec"]["concurrencyPolicy"] == "Forbid"
+    pod = cron_pod(documents)
+    [container] = pod["containers"]
+    assert container["image"] == "team/models:v3"
+    assert container["command"] == ["lgos", "sweep", "--retention", "12h"]
+    assert pod["automountServiceAccountToken"] is False
+
+
+def test_the_sweep_reads_the_database_from_the_secret_of_the_models(render: Render) -> None:
+    from lgos_contract.environment import ENV_POSTGRES_DSN
+
+    [container] = cron_pod(render(*SWEEP))["containers"]
+    [dsn] = [e for e in container["env"] if e["name"] == ENV_POSTGRES_DSN]
+    assert dsn["valueFrom"]["secretKeyRef"] == {"name": "lgos-platform", "key": ENV_POSTGRES_DSN}
+
+
+def test_the_sweeps_command_line_is_understood(render: Render) -> None:
+    from langgraph_openai_serve.cli.main import argument_parser
+
+    [container] = cron_pod(render(*SWEEP))["containers"]
+    options = argument_parser().parse_args(container["command"][1:])
+    assert options.retention.days == 7
+    assert not options.dry_run
+
+
 def test_pods_meet_pod_security_restricted(render: Render) -> None:
-    for pod in pods(render()):
+    documents = render(*SWEEP)
+    for pod in [*pods(documents), cron_pod(documents)]:
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         for volume in pod["volumes"]:
@@ -95,6 +135,8 @@ def test_pods_meet_pod_security_restricted(render: Render) -> None:
             assert security["allowPrivilegeEscalation"] is False
             assert security["capabilities"] == {"drop": ["ALL"]}
             assert security["readOnlyRootFilesystem"] is True
+    for pod in pods(documents):
+        for container in pod["containers"]:
             probes = {"startupProbe", "readinessProbe", "livenessProbe"}
             assert probes <= set(container)
 
@@ -170,7 +212,7 @@ def test_a_stopping_gateway_is_done_before_it_is_killed(render: Render) -> None:
 
 def test_a_release_name_of_fifty_characters_gives_lawful_names(render: Render) -> None:
     name = "r" * 50
-    for document in render(name=name):
+    for document in render(*SWEEP, name=name):
         assert len(document["metadata"]["name"]) <= 63
         for value in document["metadata"].get("labels", {}).values():
             assert len(value) <= 63
@@ -225,11 +267,12 @@ CHANGED: dict[str, Any] = {
     "nameOverride": "other", "fullnameOverride": "other", "watchNamespaces": ["a"], "logLevel": "debug",
     "commonLabels": {"a": "b"}, "commonAnnotations": {"a": "b"}, "imagePullSecrets": ["corp"],
     "modelDefaults.envFrom": [], "modelDefaults.imagePullSecrets": [{"name": "x"}],
-    "*.image.registry": "mirror.example.com", "*.image.repository": "x/y", "*.image.tag": "9",
+    "*.image.registry": "mirror.example.com", "*.image.repository": "x/y", "sweep.enabled": False, "*.image.tag": "9",
     "*.image.digest": "sha256:" + "0" * 64, "*.image.pullPolicy": "Always", "*.extraEnv": [{"name": "A"}],
     "*.tolerations": [{"key": "a"}], "*.topologySpreadConstraints": [{"maxSkew": 1}],
     "gateway.service.type": "NodePort", "*.priorityClassName": "high", "*.serviceAccount.name": "mine",
-    "gateway.drainSeconds": 26,
+    "gateway.drainSeconds": 26, "sweep.schedule": "0 0 * * *", "sweep.retention": "1h",
+    "sweep.existingSecret": "mine",
 }  # fmt: skip
 
 
@@ -257,4 +300,9 @@ def test_every_value_changes_what_is_rendered(
         value = {key: value}
     file = tmp_path / "values.json"
     file.write_text(json.dumps(value))
-    assert render("--values", str(file)) != render()
+    sweep = tmp_path / "sweep.json"
+    sweep.write_text(
+        json.dumps({"sweep": {"enabled": True, "image": {"repository": "team/models"}}})
+    )
+    everything = ("--values", str(sweep))
+    assert render(*everything, "--values", str(file)) != render(*everything)
