@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -227,8 +227,7 @@ class Run:
         return message
 
 
-@asynccontextmanager
-async def open_run(
+def open_run(
     registry: GraphRegistry,
     model: RegisteredModel,
     request: GraphRequest,
@@ -236,8 +235,8 @@ async def open_run(
     *,
     mode: Mode,
     clock: Clock = time.perf_counter,
-) -> AsyncGenerator[Run, None]:
-    """Prepare a run and observe it until the context is left.
+) -> AbstractAsyncContextManager[Run]:
+    """Return the context of one run: prepared on entering, observed until it is left.
 
     Args:
         registry: What the run is coordinated and observed by.
@@ -252,13 +251,25 @@ async def open_run(
         RunError: The graph's own adapters raised, or nobody can say whether the run is alone.
     """
     settings = resolve_settings(model, request)
+    if operation is None:
+        return _observed(registry, model, request, settings, None, mode, clock)
+    return _held(registry, model, request, settings, operation, mode, clock)
+
+
+@asynccontextmanager
+async def _held(
+    registry: GraphRegistry,
+    model: RegisteredModel,
+    request: GraphRequest,
+    settings: Any,
+    operation: Operation,
+    mode: Mode,
+    clock: Clock,
+) -> AsyncGenerator[Run, None]:
     async with AsyncExitStack() as stack:
-        turn = None
-        if operation is not None:
-            turn = await stack.enter_async_context(open_turn(registry, model, request, operation))
+        turn = await stack.enter_async_context(open_turn(registry, model, request, operation))
         async with _observed(registry, model, request, settings, turn, mode, clock) as run:
-            if turn is not None:
-                run.release = partial(_leave, stack)
+            run.release = partial(_leave, stack)
             yield run
 
 
