@@ -33,6 +33,8 @@ ENV_MAX_BODY_BYTES: Final = "LGOS_MAX_BODY_BYTES"
 """Larger request bodies are refused with 413."""
 ENV_POSTGRES_DSN: Final = "LGOS_POSTGRES_DSN"
 """Connection string of the database where runs pause; from the Secret `lgos-platform`."""
+ENV_LEASE_TTL_SECONDS: Final = "LGOS_LEASE_TTL_SECONDS"
+"""Seconds that a run lease lives without a renewal, and so how long a killed pod's runs stay locked."""
 ENV_TERMINATION_LOG: Final = "LGOS_TERMINATION_LOG"
 """Where a program that cannot start leaves its sentence; default `TERMINATION_LOG`."""
 

@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
+from datetime import timedelta
 from typing import Final
 
 from langgraph_openai_serve.deploy.imports import described
@@ -100,7 +101,12 @@ async def _serve_model(
                 listen_problem(error, settings.host, settings.metrics_port, ENV_METRICS_PORT)
             ) from error
         platform = await open_resources(
-            [declaration], settings.postgres_dsn, resources, observer=observer, lasting=True
+            [declaration],
+            settings.postgres_dsn,
+            resources,
+            observer=observer,
+            ttl=timedelta(seconds=settings.lease_ttl_seconds),
+            lasting=True,
         )
         models = await build_registry(
             [declaration], resources, platform=platform, observer=observer

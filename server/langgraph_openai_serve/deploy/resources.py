@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from typing import Protocol
 
 from langgraph_openai_serve.deploy.declaration import Declaration
@@ -25,6 +26,7 @@ async def open_resources(
     opened: AsyncExitStack,
     *,
     observer: Observer | None = None,
+    ttl: timedelta | None = None,
     lasting: bool,
 ) -> PlatformResources:
     """Return the resources of a process; a database that nobody needs is not asked for anything.
@@ -34,6 +36,7 @@ async def open_resources(
         dsn: Connection string of the database, if there is one.
         opened: Closes what is opened.
         observer: Told about leases.
+        ttl: How long a run lease lives without a renewal; left out, the default.
         lasting: Whether runs that pause must outlive the process.
 
     Raises:
@@ -51,11 +54,13 @@ async def open_resources(
     if not pausing and not any(asks_for_resources(one.graph) for one in declarations):
         return PlatformResources()
     try:
-        from langgraph_openai_serve.integrations.postgres import open_platform
+        from langgraph_openai_serve.integrations.postgres import DEFAULT_TTL, open_platform
     except ImportError as error:
         msg = (
             f"{ENV_POSTGRES_DSN} is set, but {error.name} is not installed; add"
             " langgraph-openai-serve[postgres] to the image"
         )
         raise ConfigurationError(msg) from error
-    return await opened.enter_async_context(open_platform(dsn, observer=observer, leases=observer))
+    return await opened.enter_async_context(
+        open_platform(dsn, observer=observer, leases=observer, ttl=ttl or DEFAULT_TTL)
+    )

@@ -33,6 +33,7 @@ class ServeSettings:
     sse_keep_alive_seconds: int
     max_body_bytes: int
     postgres_dsn: str | None
+    lease_ttl_seconds: int
     log_level: str
 
 
@@ -61,6 +62,7 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> ServeSettings:
         sse_keep_alive_seconds=_integer(environ, names.ENV_SSE_KEEP_ALIVE_SECONDS, 15, 1, DAY),
         max_body_bytes=_integer(environ, names.ENV_MAX_BODY_BYTES, 32 * 1024**2, 1024, GIBIBYTE),
         postgres_dsn=environ.get(names.ENV_POSTGRES_DSN) or None,
+        lease_ttl_seconds=_integer(environ, names.ENV_LEASE_TTL_SECONDS, 60, 2, 3600),
         log_level=log_level(environ),
     )
 

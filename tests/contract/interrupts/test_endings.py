@@ -131,7 +131,8 @@ async def test_answer_may_follow_the_pause_at_once(stage: Stage) -> None:
 async def test_another_replica_goes_on(stage: Stage) -> None:
     paused = await stage.ask("ask_in_subgraph")
 
-    async with staged(stage.saver, probe=stage.probe) as replica:
+    coordinator = stage.server.registry.run_coordinator
+    async with staged(stage.saver, coordinator=coordinator, probe=stage.probe) as replica:
         replica.streamed = stage.streamed
         finished = await replica.resume(paused, "yes")
 

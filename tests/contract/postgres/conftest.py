@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from uuid import uuid4
 
@@ -9,20 +8,15 @@ import pytest
 
 from langgraph_openai_serve.integrations.postgres import PostgresRunCoordinator
 from support.observing import LeaseLedger
-from tools.postgres import PostgresServer, postgres_server, programs
+from tools.postgres import PostgresServer
 
 TTL = timedelta(seconds=1.5)
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[PostgresServer]:
-    """A PostgreSQL server; skipped where it is not installed, which CI does not accept."""
-    if programs() is None:
-        if os.environ.get("CI"):
-            pytest.fail("PostgreSQL is not installed")
-        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    with postgres_server() as started:
-        yield started
+@pytest.fixture
+def server(postgres: PostgresServer) -> PostgresServer:
+    """The PostgreSQL server that all tests share."""
+    return postgres
 
 
 @pytest.fixture

@@ -1,11 +1,15 @@
 """Run leases, checkpoints and stores in PostgreSQL (extra `postgres`)."""
 
-from langgraph_openai_serve.integrations.postgres.coordinator import PostgresRunCoordinator
+from langgraph_openai_serve.integrations.postgres.coordinator import (
+    DEFAULT_TTL,
+    PostgresRunCoordinator,
+)
 from langgraph_openai_serve.integrations.postgres.paused import PausedRun, PausedRuns
 from langgraph_openai_serve.integrations.postgres.platform import open_platform
 from langgraph_openai_serve.integrations.postgres.saver import FencedPostgresSaver
 
 __all__ = [
+    "DEFAULT_TTL",
     "FencedPostgresSaver",
     "PausedRun",
     "PausedRuns",

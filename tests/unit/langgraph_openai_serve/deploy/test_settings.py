@@ -27,6 +27,7 @@ def test_defaults_are_those_of_a_pod() -> None:
         sse_keep_alive_seconds=15,
         max_body_bytes=32 * 1024 * 1024,
         postgres_dsn=None,
+        lease_ttl_seconds=60,
         log_level="info",
     )
     assert termination_log({}) == Path("/dev/termination-log")
@@ -45,10 +46,11 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
         "LGOS_SSE_KEEP_ALIVE_SECONDS": "5",
         "LGOS_MAX_BODY_BYTES": "1024",
         "LGOS_POSTGRES_DSN": "postgresql://db",
+        "LGOS_LEASE_TTL_SECONDS": "30",
         "LGOS_LOG_LEVEL": "DEBUG",
     }
     assert load_settings(environ) == ServeSettings(
-        "agent", tmp_path, "abc", "::", 1, 2, 0, 4, 5, 1024, "postgresql://db", "debug"
+        "agent", tmp_path, "abc", "::", 1, 2, 0, 4, 5, 1024, "postgresql://db", 30, "debug"
     )
     assert termination_log({"LGOS_TERMINATION_LOG": "log"}) == Path("log")
 
