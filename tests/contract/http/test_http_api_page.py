@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_openai_serve import LanggraphOpenaiServe, Limits
+from langgraph_openai_serve import GraphRegistry, LanggraphOpenaiServe, Limits
 from support.graphs import Probe, registry
+from support.interrupt_graphs import interrupt_configs
 from support.serving import in_process
 from support.transcripts import FLAT, NESTED
 
@@ -53,7 +59,11 @@ async def post(http: httpx.AsyncClient, path: str, **fields: Any) -> httpx.Respo
     return await http.post(path, json={**REQUIRED[path], **fields})
 
 
-@pytest.mark.parametrize("row", table("field | Chat Completions"), ids=lambda row: row["field"])
+ANSWERED = "previous_response_id"
+EFFECTS = [row for row in table("field | Chat Completions") if row["field"] != ANSWERED]
+
+
+@pytest.mark.parametrize("row", EFFECTS, ids=lambda row: row["field"])
 async def test_field_with_an_effect_is_taken_where_the_page_says(
     http: httpx.AsyncClient, row: dict[str, str]
 ) -> None:
@@ -67,6 +77,28 @@ async def test_field_with_an_effect_is_taken_where_the_page_says(
         assert (answer.status_code == 200) == (row[api] == "yes"), answer.text
         if row[api] == "no":
             assert answer.json()["error"]["param"] == name
+
+
+@asynccontextmanager
+async def paused(probe: Probe) -> AsyncIterator[tuple[httpx.AsyncClient, dict[str, Any]]]:
+    """A server with a run that waits, and the request that answers it."""
+    models = GraphRegistry(interrupt_configs(probe, InMemorySaver()))
+    async with in_process(LanggraphOpenaiServe(models).bind_openai_api().app) as http:
+        shown = (await http.post("/responses", json={"model": "ask_once", "input": "hi"})).json()
+        call_id = shown["output"][0]["call_id"]
+        item = {"type": "function_call_output", "call_id": call_id, "output": "yes"}
+        yield http, {"model": "ask_once", ANSWERED: shown["id"], "input": [item]}
+
+
+async def test_previous_response_is_taken_where_the_page_says(
+    http: httpx.AsyncClient, probe: Probe
+) -> None:
+    [row] = [row for row in table("field | Chat Completions") if row["field"] == ANSWERED]
+    assert row["Responses"].startswith("yes")
+    async with paused(probe) as (server, request):
+        assert (await server.post("/responses", json=request)).status_code == 200
+    refused = await post(http, "/chat/completions", **{ANSWERED: "resp_1"})
+    assert (row["Chat Completions"], refused.json()["error"]["param"]) == ("no", ANSWERED)
 
 
 @pytest.mark.parametrize("row", table("field | value"), ids=lambda row: row["field"])
@@ -96,10 +128,23 @@ async def provoked(http: httpx.AsyncClient) -> list[httpx.Response]:
     ]
 
 
+async def conflicts(probe: Probe) -> list[httpx.Response]:
+    """A run that is busy, and answers that come too late."""
+    chosen = {"model": "never_asks", "input": "hi", "metadata": {"lgos_run_id": str(uuid4())}}
+    async with paused(probe) as (server, request):
+        running = asyncio.create_task(server.post("/responses", json=chosen))
+        await probe.running.wait()
+        busy = await server.post("/responses", json=chosen)
+        probe.gate.set()
+        await running
+        await server.post("/responses", json=request)
+        return [busy, await server.post("/responses", json=request)]
+
+
 async def test_errors_are_the_ones_of_the_page(http: httpx.AsyncClient, probe: Probe) -> None:
     small = LanggraphOpenaiServe(registry(probe), limits=Limits(body_bytes=10)).bind_openai_api()
     async with in_process(small.app) as other:
-        answers = [*await provoked(http), await post(other, "/responses")]
+        answers = [*await provoked(http), await post(other, "/responses"), *await conflicts(probe)]
     seen = {
         (str(a.status_code), a.json()["error"]["type"], a.json()["error"]["code"] or "none")
         for a in answers

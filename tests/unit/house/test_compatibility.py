@@ -14,8 +14,9 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/reference/compatibility.md").read_text()
 ROWS = re.findall(r"^\| (?!promise|---)(.+?) \| (.+) \|$", PAGE, re.MULTILINE)
 NEXT = "next: not in this release"
-SECTION_OF_NEXT = "## Interrupts and background"
+SECTION_OF_NEXT = "## Background"
 SDK_TESTS = ROOT / "tests/contract/openai_sdk"
+INTERRUPT_TESTS = ROOT / "tests/contract/interrupts"
 
 FIELD_FAULTS = [
     "agent_client_defaults",
@@ -93,12 +94,16 @@ def test_every_fault_from_the_field_is_behind_a_promise(fault: str) -> None:
     assert f"::test_{fault}`" in PAGE
 
 
-def test_only_interrupts_and_background_wait_for_the_next_release() -> None:
+def test_only_background_runs_wait_for_the_next_release() -> None:
     before, after = PAGE.split(SECTION_OF_NEXT)
     assert f"| {NEXT} |" not in before
     assert f"| {NEXT} |" in after
 
 
-@pytest.mark.parametrize("file", sorted(SDK_TESTS.glob("test_*_client.py")), ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "file",
+    sorted([*SDK_TESTS.glob("test_*_client.py"), *INTERRUPT_TESTS.glob("test_*.py")]),
+    ids=lambda f: f.name,
+)
 def test_every_file_of_sdk_tests_holds_promises(file: Path) -> None:
     assert f"`{file.relative_to(ROOT)}::" in PAGE
