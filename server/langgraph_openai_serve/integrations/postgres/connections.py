@@ -52,6 +52,11 @@ def pool_of(
     )
 
 
+async def connect(dsn: str, *, name: str) -> Connection:
+    """Return one connection, made as those of the pools are."""
+    return await AsyncConnection[DictRow].connect(dsn, **_arguments(dsn, name))
+
+
 def _arguments(dsn: str, name: str) -> dict[str, Any]:
     """Return what connections are made with; what the connection string says wins."""
     try:

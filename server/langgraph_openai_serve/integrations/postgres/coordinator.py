@@ -32,6 +32,8 @@ from langgraph_openai_serve.ports.observer import LeaseObserver, RenewalResult, 
 logger = logging.getLogger(__name__)
 
 DEFAULT_TTL: Final = timedelta(seconds=60)
+ANSWER_SECONDS: Final = CALL_SECONDS + 1
+"""How long somebody waits for a lease; a database that hangs may keep a statement for longer."""
 RELEASE_SECONDS: Final = 1.0
 """How long the end of a run waits for its lease to be given back."""
 
@@ -171,10 +173,14 @@ class PostgresRunCoordinator:
         self._wanted.append((key, answer))
         self._wake.set()
         try:
-            granted = await asyncio.shield(answer)
+            async with asyncio.timeout(ANSWER_SECONDS):
+                granted = await asyncio.shield(answer)
         except asyncio.CancelledError:
             answer.add_done_callback(partial(self._unwanted, key))
             raise
+        except TimeoutError as error:
+            answer.add_done_callback(partial(self._unwanted, key))
+            raise _unavailable(error) from error
         except CoordinatorUnavailable:
             self._keys.discard(key.digest)
             raise

@@ -6,6 +6,7 @@ stood still between asking and writing cannot write, and nobody can take the run
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -21,10 +22,11 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from langgraph_openai_serve.errors import LeaseLost
 from langgraph_openai_serve.integrations.postgres import lease_rows
-from langgraph_openai_serve.integrations.postgres.connections import Pool
+from langgraph_openai_serve.integrations.postgres.connections import Connection, Pool
 from langgraph_openai_serve.ports.coordinator import current_lease
 from langgraph_openai_serve.ports.observer import LeaseWrite, RunObserver, SilentObserver
 
+OPERATION_SECONDS: Final = 30.0
 STALLED: Final = "SET LOCAL idle_in_transaction_session_timeout = '10s'"
 """A process that stands still in the middle of a write must not keep the row from whoever comes after it."""
 
@@ -35,16 +37,20 @@ class FencedPostgresSaver(AsyncPostgresSaver):
     Args:
         pool: The checkpoints' pool. The leases must be in the same database.
         observer: Told about refused writes.
+        seconds: How long an operation may take; a database that does not answer raises `TimeoutError`.
     """
 
-    def __init__(self, pool: Pool, observer: RunObserver | None = None) -> None:
+    def __init__(
+        self, pool: Pool, observer: RunObserver | None = None, *, seconds: float = OPERATION_SECONDS
+    ) -> None:
         super().__init__(pool)
         self._pool = pool
+        self._seconds = seconds
         self._observer: RunObserver = observer or SilentObserver()
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint."""
-        async with self._pool.connection() as connection:
+        async with self._connection() as connection:
             return await AsyncPostgresSaver(connection, serde=self.serde).aget_tuple(config)
 
     async def aput(
@@ -90,7 +96,7 @@ class FencedPostgresSaver(AsyncPostgresSaver):
     async def _fenced(self, write: LeaseWrite) -> AsyncGenerator[AsyncPostgresSaver, None]:
         """Give a saver inside a transaction that the current lease allows."""
         lease = current_lease.get()
-        async with self._pool.connection() as connection, connection.transaction():
+        async with self._connection() as connection, connection.transaction():
             if lease is not None:
                 await connection.execute(STALLED)
                 held = await connection.execute(
@@ -100,3 +106,8 @@ class FencedPostgresSaver(AsyncPostgresSaver):
                     self._observer.lease_write_refused(lease.key.model, write)
                     raise LeaseLost(lease.key.digest)
             yield AsyncPostgresSaver(connection, serde=self.serde)
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncGenerator[Connection, None]:
+        async with asyncio.timeout(self._seconds), self._pool.connection() as connection:
+            yield connection
