@@ -12,12 +12,12 @@ from langgraph_openai_serve.deploy.loader import asks_for_resources
 from langgraph_openai_serve.errors import ConfigurationError
 from langgraph_openai_serve.graph.config import GraphFeature
 from langgraph_openai_serve.graph.resources import PlatformResources
-from langgraph_openai_serve.ports.observer import LeaseObserver, RunObserver
+from langgraph_openai_serve.ports.observer import LeaseObserver, PauseObserver, RunObserver
 from lgos_contract.environment import ENV_POSTGRES_DSN
 
 
-class Observer(RunObserver, LeaseObserver, Protocol):
-    """Told about runs and about the leases of the process."""
+class Observer(RunObserver, LeaseObserver, PauseObserver, Protocol):
+    """Told about runs, those that wait, and the leases of the process."""
 
 
 async def open_resources(
@@ -54,13 +54,20 @@ async def open_resources(
     if not pausing and not any(asks_for_resources(one.graph) for one in declarations):
         return PlatformResources()
     try:
-        from langgraph_openai_serve.integrations.postgres import DEFAULT_TTL, open_platform
+        from langgraph_openai_serve.integrations.postgres import (
+            DEFAULT_TTL,
+            open_platform,
+            watched_pauses,
+        )
     except ImportError as error:
         msg = (
             f"{ENV_POSTGRES_DSN} is set, but {error.name} is not installed; add"
             " langgraph-openai-serve[postgres] to the image"
         )
         raise ConfigurationError(msg) from error
-    return await opened.enter_async_context(
+    platform = await opened.enter_async_context(
         open_platform(dsn, observer=observer, leases=observer, ttl=ttl or DEFAULT_TTL)
     )
+    if observer is not None and pausing:
+        await opened.enter_async_context(watched_pauses(platform.paused, pausing, observer))
+    return platform

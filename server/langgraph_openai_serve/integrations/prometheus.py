@@ -12,7 +12,8 @@
 | lgos_draining | gauge | |
 
 Labels have few values: the model comes from the registry, never from a request. All children exist at zero from the
-start, so a rate has a beginning. Those of run leases are in `lease_metrics`.
+start, so a rate has a beginning. Those of run leases are in `lease_metrics`, those of paused runs in
+`pause_metrics`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from prometheus_client import (
 )
 
 from langgraph_openai_serve.integrations.lease_metrics import OTHER, PrometheusLeases
+from langgraph_openai_serve.integrations.pause_metrics import PrometheusPauses
 from langgraph_openai_serve.ports.observer import Api, Mode, RunInfo, RunStatus
 
 DURATION_BUCKETS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
@@ -78,8 +80,8 @@ class _Meters:
     first_output: Histogram
 
 
-class PrometheusObserver(PrometheusLeases):
-    """Counts runs and run leases in a Prometheus registry.
+class PrometheusObserver(PrometheusLeases, PrometheusPauses):
+    """Counts runs, run leases and paused runs in a Prometheus registry.
 
     Args:
         registry: Where the metrics live; one observer a registry.
@@ -87,7 +89,8 @@ class PrometheusObserver(PrometheusLeases):
     """
 
     def __init__(self, registry: CollectorRegistry, models: Iterable[str]) -> None:
-        super().__init__(registry, models := tuple(models))
+        PrometheusLeases.__init__(self, registry, models := tuple(models))
+        PrometheusPauses.__init__(self, registry)
         self._created = Counter(
             "lgos_runs_created",
             "Runs that were accepted.",

@@ -116,6 +116,13 @@ class LeaseObserver(Protocol):
         """Note that a lease of somebody who is gone was taken over."""
 
 
+class PauseObserver(Protocol):
+    """Told now and then about runs that wait for answers. Must not block and must not raise."""
+
+    def runs_paused(self, model: str, runs: float, oldest_seconds: float) -> None:
+        """Note how many runs of a model wait, and for how long the oldest has; NaN when nobody knows."""
+
+
 class SilentObserver:
     """Observes nothing."""
 

@@ -7,6 +7,7 @@ from langgraph_openai_serve.integrations.postgres.coordinator import (
 from langgraph_openai_serve.integrations.postgres.paused import PausedRun, PausedRuns
 from langgraph_openai_serve.integrations.postgres.platform import open_platform
 from langgraph_openai_serve.integrations.postgres.saver import FencedPostgresSaver
+from langgraph_openai_serve.integrations.postgres.watch import watched_pauses
 
 __all__ = [
     "DEFAULT_TTL",
@@ -15,4 +16,5 @@ __all__ = [
     "PausedRuns",
     "PostgresRunCoordinator",
     "open_platform",
+    "watched_pauses",
 ]

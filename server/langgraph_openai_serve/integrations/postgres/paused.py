@@ -6,6 +6,7 @@ look here: a request finds its own thread by its key.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -30,7 +31,7 @@ _BY_MODEL: Final = """
     SELECT metadata->>'lgos_model' AS model, count(DISTINCT thread_id) AS runs,
         extract(epoch FROM now() - min((checkpoint->>'ts')::timestamptz))::float AS oldest
     FROM checkpoints
-    WHERE metadata ? 'lgos_model'
+    WHERE metadata->>'lgos_model' = ANY(%(models)s)
     GROUP BY 1
 """
 
@@ -79,10 +80,11 @@ class PausedRuns:
         found = await self._runs(thread=thread_id)
         return found[0] if found else None
 
-    async def by_model(self) -> dict[str, tuple[int, timedelta]]:
-        """Return how many runs of each model wait, and the age of the oldest."""
+    async def by_model(self, models: Sequence[str]) -> dict[str, tuple[int, timedelta]]:
+        """Return how many runs of each model wait, and the age of the oldest; nothing for models without any."""
         async with self._pool.connection() as connection:
-            rows = await (await connection.execute(_BY_MODEL)).fetchall()
+            cursor = await connection.execute(_BY_MODEL, {"models": list(models)})
+            rows = await cursor.fetchall()
         return {row["model"]: (row["runs"], timedelta(seconds=row["oldest"])) for row in rows}
 
     async def forget_expired_leases(self) -> int:
