@@ -189,7 +189,11 @@ async def open_stream_kib(session: aiohttp.ClientSession, one: Contender, stream
     )
     for answer in answers:
         await answer.content.readany()
-    held = one.rss_kib() - before
+    # The first event comes before the graph has started: wait until nothing grows any more.
+    held = 0
+    while (now := one.rss_kib() - before) > held:
+        held = now
+        await asyncio.sleep(1)
     for answer in answers:
         answer.close()
     return held / streams
