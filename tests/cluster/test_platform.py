@@ -6,6 +6,7 @@ The tests are one story and run in this order; the platform is installed once an
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ import yaml
 
 from tools.audit import AuditLog
 from tools.clusters import Cluster
+from tools.postgres import postgres_server
 from tools.processes import wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -124,6 +126,19 @@ def say(capsys: pytest.CaptureFixture[str]) -> Say:
             print(f"\n    {text}", flush=True)
 
     return said
+
+
+@pytest.fixture
+def database(cluster: Cluster) -> Iterator[str]:
+    """Connection string of a PostgreSQL database that pods reach."""
+    if cluster.settings is None:
+        given = os.environ.get("LGOS_TEST_POSTGRES_DSN")
+        if given is None:
+            pytest.skip("an existing cluster needs LGOS_TEST_POSTGRES_DSN, which its pods reach")
+        yield given
+        return
+    with postgres_server(cluster.settings.host) as server:
+        yield server.create_database("lgos")
 
 
 @pytest.fixture(scope="module")
@@ -252,6 +267,54 @@ def test_a_settings_change_rolls_only_its_model(platform: Platform) -> None:
     with platform.client() as client:
         assert client.responses.create(model="echo", input="hi").output_text == "Now: hi"
     assert others() == before
+
+
+def finished_runs(platform: Platform, pod: str, status: str) -> float:
+    """Return how many runs of a pod ended so, as the pod counts."""
+    question = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:9090/metrics').read().decode())"
+    answer = platform.cluster.kubectl("exec", "-n", TEAM, pod, "--", "python", "-c", question)
+    lines = [line for line in answer.splitlines() if line.startswith("lgos_runs_finished_total")]
+    return sum(float(line.split()[-1]) for line in lines if f'status="{status}"' in line)
+
+
+def test_a_run_that_paused_in_one_pod_goes_on_in_another(
+    platform: Platform, database: str, say: Say
+) -> None:
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "lgos-platform"},
+        "stringData": {"LGOS_POSTGRES_DSN": database},
+    }
+    platform.apply(secret, platform.manifest("refunds", api={"replicas": 2}))
+    platform.wait_ready("refunds")
+    pods = {
+        pod["metadata"]["name"]
+        for pod in platform.objects("pods")
+        if pod["metadata"]["labels"]["lgos.dev/model"] == "refunds"
+    }
+    assert len(pods) == 2
+    with platform.client() as client:
+        paused = client.responses.create(model="refunds", input="Refund 120, please.")
+        [call] = paused.output
+        assert call.type == "function_call"
+        [holder] = [pod for pod in pods if finished_runs(platform, pod, "interrupted")]
+        [survivor] = pods - {holder}
+        # Not by force: the pod must be gone before the answer, not only its object.
+        platform.cluster.kubectl("delete", "pod", "-n", TEAM, holder, "--grace-period=1")
+        killed = time.monotonic()
+        answer: Any = {
+            "type": "function_call_output",
+            "call_id": call.call_id,
+            "output": "approve",
+        }
+        finished = client.responses.create(
+            model="refunds", previous_response_id=paused.id, input=[answer]
+        )
+    say(f"pod killed → answered by another: {time.monotonic() - killed:.2f} s")
+    assert finished.output_text == "Refunded 120."
+    assert finished_runs(platform, survivor, "completed") == 1
+    platform.cluster.kubectl("delete", "-n", TEAM, "lgm/refunds", "secret/lgos-platform")
 
 
 def test_mistakes_have_a_condition_that_names_the_fix_and_leave_others_served(

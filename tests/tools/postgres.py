@@ -22,8 +22,9 @@ import psycopg
 from house.serving import free_port
 
 SUPERUSER = "admin"
+LOOPBACK = "127.0.0.1"
 OPTIONS = (
-    "-c listen_addresses=127.0.0.1 -c timezone=UTC -c max_connections=200 -c shared_buffers=64MB"
+    "-c timezone=UTC -c max_connections=200 -c shared_buffers=64MB"
     " -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c log_min_messages=warning"
 )
 
@@ -42,10 +43,11 @@ class PostgresServer:
     programs: Path
     folder: Path
     port: int
+    host: str = LOOPBACK
 
     def dsn(self, database: str = "postgres") -> str:
         """Return the connection string of a database."""
-        return f"postgresql://{SUPERUSER}@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://{SUPERUSER}@{self.host}:{self.port}/{database}"
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
         """Run one statement as superuser and return its rows."""
@@ -72,7 +74,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        sockets = f"-p {self.port} -c unix_socket_directories={self.folder}"
+        sockets = f"-p {self.port} -c listen_addresses={self.host} -c unix_socket_directories={self.folder}"
         log = self.folder / "log"
         self._run("pg_ctl", "-w", "-s", "-l", str(log), "-o", f"{OPTIONS} {sockets}", "start")
 
@@ -90,6 +92,9 @@ class PostgresServer:
         self._run(
             "initdb", "-U", SUPERUSER, "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync"
         )
+        if self.host != LOOPBACK:
+            with (self.folder / "data/pg_hba.conf").open("a") as access:
+                access.write("host all all all trust\n")
 
     def pause(self) -> None:
         """Let the server stand still, like a machine that hangs; `proceed` ends it."""
@@ -121,8 +126,11 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
+def postgres_server(host: str = LOOPBACK) -> Iterator[PostgresServer]:
     """Run a server until the block ends.
+
+    Args:
+        host: The address to listen on; another than the loopback one lets anybody in who reaches it.
 
     Raises:
         FileNotFoundError: PostgreSQL is not installed.
@@ -136,7 +144,7 @@ def postgres_server() -> Iterator[PostgresServer]:
         if os.geteuid() == 0:
             user = pwd.getpwnam("postgres")
             os.chown(folder, user.pw_uid, user.pw_gid)
-        server = PostgresServer(found, folder, free_port())
+        server = PostgresServer(found, folder, free_port(), host)
         server.initialise()
         server.start()
         try:
