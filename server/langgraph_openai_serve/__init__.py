@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from langgraph_openai_serve.background.execute import execute_background_job
+    from langgraph_openai_serve.background.memory import InMemoryBackgroundBackend
     from langgraph_openai_serve.errors import ConfigurationError, LgosError
     from langgraph_openai_serve.graph.config import GraphConfig, GraphFeature, UnsupportedFields
     from langgraph_openai_serve.graph.registry import GraphRegistry, ModelInfo
@@ -17,6 +19,12 @@ if TYPE_CHECKING:
     from langgraph_openai_serve.graph.resources import PlatformResources
     from langgraph_openai_serve.graph.settings import ClientSettings
     from langgraph_openai_serve.graph.status import status_event
+    from langgraph_openai_serve.ports.background import (
+        BackgroundBackend,
+        BackgroundJob,
+        BackgroundRun,
+        BackgroundStatus,
+    )
     from langgraph_openai_serve.ports.coordinator import (
         InMemoryRunCoordinator,
         RunCoordinator,
@@ -29,12 +37,17 @@ if TYPE_CHECKING:
     from langgraph_openai_serve.web.server import LanggraphOpenaiServe
 
 __all__ = [
+    "BackgroundBackend",
+    "BackgroundJob",
+    "BackgroundRun",
+    "BackgroundStatus",
     "ClientSettings",
     "ConfigurationError",
     "GraphConfig",
     "GraphFeature",
     "GraphRegistry",
     "GraphRequest",
+    "InMemoryBackgroundBackend",
     "InMemoryRunCoordinator",
     "LanggraphOpenaiServe",
     "LgosError",
@@ -48,10 +61,13 @@ __all__ = [
     "RunLease",
     "UnsupportedFields",
     "citation_slice",
+    "execute_background_job",
     "status_event",
 ]
 
 _HOMES: Final = {
+    "background.execute": ("execute_background_job",),
+    "background.memory": ("InMemoryBackgroundBackend",),
     "errors": ("ConfigurationError", "LgosError"),
     "graph.config": ("GraphConfig", "GraphFeature", "UnsupportedFields"),
     "graph.registry": ("GraphRegistry", "ModelInfo"),
@@ -59,6 +75,12 @@ _HOMES: Final = {
     "graph.resources": ("PlatformResources",),
     "graph.settings": ("ClientSettings",),
     "graph.status": ("status_event",),
+    "ports.background": (
+        "BackgroundBackend",
+        "BackgroundJob",
+        "BackgroundRun",
+        "BackgroundStatus",
+    ),
     "ports.coordinator": ("InMemoryRunCoordinator", "RunCoordinator", "RunKey", "RunLease"),
     "run.citations": ("citation_slice",),
     "web.errors": ("OpenAIHTTPException",),

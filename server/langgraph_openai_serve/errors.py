@@ -6,6 +6,7 @@ LgosError
 │   ├── ModelNotFound          404, param `model`
 │   ├── ResponseNotFound       404, param `response_id`
 │   ├── RequestTooLarge        413
+│   ├── IdempotencyConflict    422: the key was used for another request
 │   └── Conflict               409
 │       ├── RunBusy            code `run_busy`: another request works on the operation
 │       └── InterruptConflict  code `interrupt_state_conflict`: what is answered is not what is pending
@@ -13,7 +14,8 @@ LgosError
     ├── RunCancelled           the server stopped before the run ended
     ├── LeaseLost              the run could no longer be sure to be the only one
     ├── InterruptRefused       the graph interrupted in a way that cannot be answered safely
-    └── CoordinatorUnavailable 503: nobody can say whether another run is at work
+    ├── CoordinatorUnavailable 503: nobody can say whether another run is at work
+    └── EngineUnavailable      503: the background engine takes no jobs at the moment
 
 `web/errors.py` has the one table from these classes to HTTP status codes.
 """
@@ -27,6 +29,10 @@ SHUTDOWN_MESSAGE: Final = "The server is shutting down and ended the run; send t
 
 LEASE_MESSAGE: Final = "The run was ended because it could not keep its run lease; ask again."
 UNAVAILABLE_MESSAGE: Final = "Runs cannot be coordinated at the moment; nothing ran. Try again."
+
+ENGINE_MESSAGE: Final = (
+    "Background runs are not available at the moment; nothing was started. Try again."
+)
 
 
 class LgosError(Exception):
@@ -82,6 +88,17 @@ class RequestTooLarge(RequestError):
     def __init__(self, limit_bytes: int) -> None:
         super().__init__(
             f"The request body is larger than {limit_bytes} bytes.", code="request_too_large"
+        )
+
+
+class IdempotencyConflict(RequestError):
+    """The idempotency key started a run of another request."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This Idempotency-Key was used for a different request; use a new key for a new request.",
+            param="Idempotency-Key",
+            code="idempotency_key_reused",
         )
 
 
@@ -146,3 +163,18 @@ class CoordinatorUnavailable(RunError):
     """The coordinator's store cannot be reached; nothing ran."""
 
     public_message = UNAVAILABLE_MESSAGE
+
+
+class EngineUnavailable(RunError):
+    """The background engine cannot be reached, or nobody would run the job; nothing was accepted.
+
+    Args:
+        message: For the log.
+        public_message: For the caller, where there is more to say than that it may try again.
+    """
+
+    public_message = ENGINE_MESSAGE
+
+    def __init__(self, message: str, *, public_message: str = ENGINE_MESSAGE) -> None:
+        super().__init__(message)
+        self.public_message = public_message

@@ -68,7 +68,7 @@ COUNTED_FIELDS: Final = frozenset(
     }
 )
 """Names that the metric of ignored fields tells apart; a caller cannot add to them."""
-SERVED_MODES: Final = (Mode.SYNC, Mode.STREAM)
+SERVED_MODES: Final = (Mode.SYNC, Mode.STREAM, Mode.BACKGROUND)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ class Mode(StrEnum):
 
     SYNC = "sync"
     STREAM = "stream"
+    BACKGROUND = "background"
 
 
 class RunStatus(StrEnum):

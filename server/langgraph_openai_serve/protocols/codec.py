@@ -51,6 +51,10 @@ class Caller:
     scope: str = "shared"
     request_id: str = ""
     mint: Mint = field(default_factory=Mint)
+    background: bool = False
+    """Whether an engine can run the request in the background."""
+    run_id: UUID | None = None
+    """The engine's run that the request is executed by."""
 
 
 class Encoder(Protocol):
@@ -85,6 +89,11 @@ class Exchange(Protocol):
     @property
     def operation(self) -> Operation | None:
         """The run that a model with interrupts works on."""
+        ...
+
+    @property
+    def background(self) -> bool:
+        """Whether an engine is to run the request."""
         ...
 
     @property

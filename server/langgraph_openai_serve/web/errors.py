@@ -16,6 +16,8 @@ from starlette.responses import Response
 from langgraph_openai_serve.errors import (
     Conflict,
     CoordinatorUnavailable,
+    EngineUnavailable,
+    IdempotencyConflict,
     LgosError,
     ModelNotFound,
     RequestError,
@@ -31,9 +33,11 @@ STATUS: Final[dict[type[LgosError], int]] = {
     ResponseNotFound: 404,
     RequestTooLarge: 413,
     Conflict: 409,
+    IdempotencyConflict: 422,
     RequestError: 400,
     RunCancelled: 503,
     CoordinatorUnavailable: 503,
+    EngineUnavailable: 503,
     LgosError: 500,
 }
 

@@ -8,42 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
 
-from starlette.exceptions import HTTPException
-
-from langgraph_openai_serve.errors import LgosError, RunCancelled, RunError
 from langgraph_openai_serve.graph.registry import GraphRegistry
+from langgraph_openai_serve.ports.background import BackgroundBackend
 from langgraph_openai_serve.ports.observer import Mode
 from langgraph_openai_serve.protocols import drive
 from langgraph_openai_serve.protocols.codec import Caller, Decode, Exchange, Mint
+from langgraph_openai_serve.protocols.responses.exchange import ResponseExchange
 from langgraph_openai_serve.run.executor import Run, open_run
-from langgraph_openai_serve.web.errors import http_envelope
+from langgraph_openai_serve.web.answer import Answer, ResolveScope, answer_request, uncancel
+from langgraph_openai_serve.web.background import create
 from langgraph_openai_serve.web.requests import OpenRequests
 from langgraph_openai_serve.web.sse import EventStream
 from langgraph_openai_serve.web.transport import (
-    REQUEST_ID,
     CancelledOnDisconnect,
     ClientGone,
-    Headers,
     Receive,
     Scope,
     Send,
-    header,
     read_body,
-    send_error,
-    send_json,
 )
 
 logger = logging.getLogger(__name__)
-
-ResolveScope = Callable[[Scope, Receive], Awaitable[str]]
-REQUEST_ID_MAX: Final = 128
-IGNORED_FIELDS: Final = b"x-lgos-ignored-fields"
-IGNORED_MAX: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +56,7 @@ class ExchangeEndpoint:
         resolve_scope: ResolveScope,
         limits: Limits,
         mint: Mint,
+        background: BackgroundBackend | None = None,
     ) -> None:
         self._decode = decode
         self._registry = registry
@@ -76,39 +64,29 @@ class ExchangeEndpoint:
         self._resolve_scope = resolve_scope
         self._limits = limits
         self._mint = mint
+        self._background = background
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        request_id = _request_id(scope)
-        answer = _Answer(send, [(REQUEST_ID, request_id.encode("latin-1"))])
-        task = self._requests.enter()
-        try:
-            await self._run(scope, receive, answer, request_id)
-        except ClientGone:
-            logger.info("client left: request_id=%s", request_id)
-        except asyncio.CancelledError:
-            if not self._requests.draining:
-                raise
-            _uncancel()
-            await answer.error(RunCancelled("the server stopped"))
-        except LgosError as error:
-            await answer.error(error)
-        except HTTPException as refusal:  # raised by the host's scope function
-            await answer.refuse(refusal)
-        except Exception:  # a host's scope function or a bug: the caller still gets an envelope
-            logger.exception("request failed: request_id=%s", request_id)
-            await answer.error(RunError("the request failed"))
-        finally:
-            self._requests.leave(task)
 
-    async def _run(self, scope: Scope, receive: Receive, answer: _Answer, request_id: str) -> None:
+        async def run(answer: Answer) -> None:
+            await self._run(scope, receive, answer)
+
+        await answer_request(scope, send, self._requests, run)
+
+    async def _run(self, scope: Scope, receive: Receive, answer: Answer) -> None:
         raw = await read_body(scope, receive, self._limits.body_bytes)
         owner = await self._resolve_scope(scope, receive)
-        exchange = self._decode(raw, self._registry, Caller(owner, request_id, self._mint))
-        mode = Mode.STREAM if exchange.stream else Mode.SYNC
+        engine = self._background
+        caller = Caller(owner, answer.request_id, self._mint, background=engine is not None)
+        exchange = self._decode(raw, self._registry, caller)
         if exchange.ignored:
             answer.note_ignored(exchange.ignored)
             self._registry.observer.fields_ignored(exchange.model.id, exchange.ignored)
+        if engine is not None and isinstance(exchange, ResponseExchange) and exchange.background:
+            await answer.json(await create(engine, exchange, scope))
+            return
+        mode = Mode.STREAM if exchange.stream else Mode.SYNC
         watch = CancelledOnDisconnect(receive)
         async with (
             watch,
@@ -125,7 +103,7 @@ class ExchangeEndpoint:
                 watch.stop()
                 await answer.json(body)
 
-    async def _stream(self, run: Run, exchange: Exchange, answer: _Answer) -> EventStream:
+    async def _stream(self, run: Run, exchange: Exchange, answer: Answer) -> EventStream:
         """Answer with the run's events; the end of the stream is left to the caller."""
         stream = EventStream(
             answer.send,
@@ -138,7 +116,7 @@ class ExchangeEndpoint:
             await drive.stream(run, exchange.encoder(), stream.push)
         except asyncio.CancelledError:
             if stream.overflowed:
-                _uncancel()
+                uncancel()
                 stream.abandon()
                 raise ClientGone from None
             if self._requests.draining:
@@ -150,51 +128,3 @@ class ExchangeEndpoint:
             stream.abandon()
             raise
         return stream
-
-
-class _Answer:
-    """One answer that can be begun once."""
-
-    __slots__ = ("headers", "send", "started")
-
-    def __init__(self, send: Send, headers: Headers) -> None:
-        self.send = send
-        self.headers = headers
-        self.started = False
-
-    def note_ignored(self, fields: tuple[str, ...]) -> None:
-        """Name the ignored request fields in the answer's headers."""
-        names = ",".join(fields).encode("ascii", "replace")[:IGNORED_MAX]
-        self.headers = [*self.headers, (IGNORED_FIELDS, names)]
-
-    async def json(self, body: bytes) -> None:
-        self.started = True
-        await send_json(self.send, body, headers=self.headers)
-
-    async def refuse(self, refusal: HTTPException) -> None:
-        """Send a host's own refusal."""
-        given = (refusal.headers or {}).items()
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given]
-        body = http_envelope(refusal)
-        await send_json(
-            self.send, body, status=refusal.status_code, headers=[*self.headers, *headers]
-        )
-
-    async def error(self, error: LgosError) -> None:
-        """Send a failure, unless an answer has begun."""
-        if not self.started:
-            self.started = True
-            await send_error(self.send, error, headers=self.headers)
-
-
-def _uncancel() -> None:
-    task = asyncio.current_task()
-    if task is not None:
-        task.uncancel()
-
-
-def _request_id(scope: Scope) -> str:
-    given = header(scope, REQUEST_ID)
-    if given and len(given) <= REQUEST_ID_MAX and given.isprintable():
-        return given
-    return os.urandom(16).hex()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from langgraph_openai_serve.errors import ResponseNotFound
 from langgraph_openai_serve.web.requests import OpenRequests
-from langgraph_openai_serve.web.transport import Receive, Scope, Send, send_error, send_json
+from langgraph_openai_serve.web.transport import Receive, Scope, Send, send_json
 from langgraph_openai_serve.wire.errors import envelope
 
 INVALID: Final = "invalid_request_error"
@@ -29,11 +28,6 @@ class Ready:
             await send_json(send, b'{"status":"draining"}', status=503)
         else:
             await send_json(send, b'{"status":"ready"}')
-
-
-async def unknown_response(scope: Scope, _receive: Receive, send: Send) -> None:
-    """Answer retrieve and cancel while no background engine keeps Responses: every id is unknown."""
-    await send_error(send, ResponseNotFound(scope["path_params"]["response_id"][:200]))
 
 
 class WrongMethod:

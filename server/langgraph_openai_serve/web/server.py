@@ -16,18 +16,20 @@ from starlette.routing import Route
 
 from langgraph_openai_serve.errors import ConfigurationError
 from langgraph_openai_serve.graph.registry import GraphRegistry
+from langgraph_openai_serve.ports.background import BackgroundBackend
 from langgraph_openai_serve.protocols.chat.decode import decode as decode_chat
 from langgraph_openai_serve.protocols.codec import Decode, Mint
 from langgraph_openai_serve.protocols.responses.decode import decode as decode_response
+from langgraph_openai_serve.web.answer import ResolveScope
 from langgraph_openai_serve.web.application import Application
+from langgraph_openai_serve.web.background import KeptEndpoint
 from langgraph_openai_serve.web.errors import handle_errors
-from langgraph_openai_serve.web.exchange import ExchangeEndpoint, Limits, ResolveScope
+from langgraph_openai_serve.web.exchange import ExchangeEndpoint, Limits
 from langgraph_openai_serve.web.health import (
     Ready,
     WrongMethod,
     alive,
     unknown_path,
-    unknown_response,
 )
 from langgraph_openai_serve.web.models import ModelDetail, ModelList
 from langgraph_openai_serve.web.requests import OpenRequests
@@ -46,6 +48,7 @@ class LanggraphOpenaiServe:
         app: The application to add the routes to; left out, an own one is made.
         checkpoint_scope: The server-trusted owner of a request: a constant, or a sync or async function of the request.
             Never take it from what the caller controls.
+        background: The engine that runs and keeps background Responses; left out, there are none.
         limits: Bounds of one request.
         mint: Where ids and timestamps come from.
 
@@ -57,6 +60,7 @@ class LanggraphOpenaiServe:
         registry: GraphRegistry,
         app: FastAPI | None = None,
         checkpoint_scope: CheckpointScope | None = None,
+        background: BackgroundBackend | None = None,
         *,
         limits: Limits | None = None,
         mint: Mint | None = None,
@@ -65,6 +69,7 @@ class LanggraphOpenaiServe:
         self.app = app if app is not None else Application()
         self._limits = limits or Limits()
         self._mint = mint or Mint()
+        self._background = background
         self._requests = OpenRequests()
         self._resolve_scope = _resolver(checkpoint_scope)
         self._bound = False
@@ -123,8 +128,8 @@ class LanggraphOpenaiServe:
             _route(prefix + path, endpoint, ["GET", "HEAD"]) for path, endpoint in gets.items()
         ]
         routes += [
-            _route(prefix + "/responses/{response_id}", unknown_response, ["GET"]),
-            _route(prefix + "/responses/{response_id}/cancel", unknown_response, ["POST"]),
+            _route(prefix + "/responses/{response_id}", self._kept(cancels=False), ["GET"]),
+            _route(prefix + "/responses/{response_id}/cancel", self._kept(cancels=True), ["POST"]),
         ]
         routes += [_route(prefix + path, WrongMethod("POST"), ALL_METHODS) for path in posts]
         routes += [_route(prefix + path, WrongMethod("GET"), ALL_METHODS) for path in gets]
@@ -138,8 +143,17 @@ class LanggraphOpenaiServe:
 
     def _exchange(self, decode: Decode) -> ExchangeEndpoint:
         return ExchangeEndpoint(
-            decode, self.registry, self._requests, self._resolve_scope, self._limits, self._mint
+            decode,
+            self.registry,
+            self._requests,
+            self._resolve_scope,
+            self._limits,
+            self._mint,
+            self._background,
         )
+
+    def _kept(self, *, cancels: bool) -> KeptEndpoint:
+        return KeptEndpoint(self._background, self._requests, self._resolve_scope, cancels=cancels)
 
 
 class _Asgi:

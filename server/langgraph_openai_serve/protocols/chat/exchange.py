@@ -33,6 +33,7 @@ class ChatExchange:
     include_usage: bool
     mint: Mint
     operation: None = None
+    background: bool = False
 
     def encoder(self) -> ChatEncoder:
         """Return the encoder of the chunks."""

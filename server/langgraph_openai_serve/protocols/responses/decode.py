@@ -8,8 +8,8 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langgraph_openai_serve.errors import RequestError
-from langgraph_openai_serve.graph.config import UnsupportedFields
-from langgraph_openai_serve.graph.registry import GraphRegistry
+from langgraph_openai_serve.graph.config import GraphFeature, UnsupportedFields
+from langgraph_openai_serve.graph.registry import GraphRegistry, RegisteredModel
 from langgraph_openai_serve.graph.request import GraphRequest, NamedTool, ToolChoice
 from langgraph_openai_serve.ports.observer import Api
 from langgraph_openai_serve.protocols.codec import Caller
@@ -39,8 +39,8 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ResponseExcha
     body, ignored = read(wire.ResponseCreate, raw, registry)
     model = registry.get(body.model)
     check_metadata(body.metadata or {})
-    _check_unserved(body)
-    operation = operation_of(body, model, caller.mint)
+    _check_keeping(body, model, caller)
+    operation = operation_of(body, model, caller)
     tools, left_out = _available(
         body.tools or (),
         model.config.server_tools,
@@ -72,12 +72,26 @@ def decode(raw: bytes, registry: GraphRegistry, caller: Caller) -> ResponseExcha
     )
 
 
-def _check_unserved(body: wire.ResponseCreate) -> None:
-    if body.background:
+def _check_keeping(body: wire.ResponseCreate, model: RegisteredModel, caller: Caller) -> None:
+    """Refuse what only an engine could do where there is none, and what no engine does."""
+    if not body.background:
+        if body.store:
+            msg = "store must be false or left out: only background Responses are kept."
+            raise RequestError(msg, param="store")
+        return
+    if not caller.background:
         msg = "background is not available: this server has no background engine."
         raise RequestError(msg, param="background")
-    if body.store:
-        msg = "store must be false or left out: this server does not keep Responses."
+    if GraphFeature.BACKGROUND not in model.features:
+        msg = f"Model '{model.id}' does not run in the background."
+        raise RequestError(msg, param="background")
+    if body.stream:
+        msg = "stream is not available with background: poll the Response instead."
+        raise RequestError(msg, param="stream")
+    if body.store is False:
+        msg = (
+            "store must be true or left out with background: the Response is kept until it is read."
+        )
         raise RequestError(msg, param="store")
 
 

@@ -37,6 +37,15 @@ from langgraph_openai_serve.run.server_tools import WEB_SEARCH
 from langgraph_openai_serve.wire.responses import ResponseCreate
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Id and time of a Response that has them before it is made."""
+
+    id: str
+    created_at: int
+    """Unix seconds."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseExchange:
     """A decoded request with everything that its answer depends on."""
@@ -48,6 +57,12 @@ class ResponseExchange:
     wire: ResponseCreate
     mint: Mint
     operation: Operation | None = None
+    identity: Identity | None = None
+
+    @property
+    def background(self) -> bool:
+        """Whether an engine is to run the request."""
+        return bool(self.wire.background)
 
     def encoder(self) -> ResponsesEncoder:
         """Return the encoder of the events."""
@@ -103,6 +118,9 @@ class ResponseExchange:
 
     def _frame(self) -> ResponseFrame:
         operation = self.operation
+        if self.identity is not None:
+            known = self.identity
+            return ResponseFrame(known.id, known.created_at, self.model.id, self.wire)
         new_id = (
             self.mint.new_id("resp_") if operation is None else response_id(operation.id, self.mint)
         )

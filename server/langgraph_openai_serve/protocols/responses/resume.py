@@ -13,7 +13,7 @@ from uuid import UUID
 from langgraph_openai_serve.errors import RequestError
 from langgraph_openai_serve.graph.config import GraphFeature
 from langgraph_openai_serve.graph.registry import RegisteredModel
-from langgraph_openai_serve.protocols.codec import Mint
+from langgraph_openai_serve.protocols.codec import Caller, Mint
 from langgraph_openai_serve.protocols.metadata import RUN_ID_KEY
 from langgraph_openai_serve.run.interrupts import Answer, Operation
 from langgraph_openai_serve.wire import responses as wire
@@ -40,7 +40,9 @@ def call_id(shown_by: str, state: str, interrupt_id: str) -> str:
     return f"call_lg_{state}_{shown_by.rpartition('_')[2]}_{interrupt_id}"
 
 
-def operation_of(body: wire.ResponseCreate, model: RegisteredModel, mint: Mint) -> Operation | None:
+def operation_of(
+    body: wire.ResponseCreate, model: RegisteredModel, caller: Caller
+) -> Operation | None:
     """Return which run a request begins or goes on with; `None` for a model without interrupts.
 
     Raises:
@@ -54,7 +56,9 @@ def operation_of(body: wire.ResponseCreate, model: RegisteredModel, mint: Mint) 
     chosen = (body.metadata or {}).get(RUN_ID_KEY)
     if body.previous_response_id is None:
         _refuse_answers_without_response(body)
-        return Operation(mint.new_uuid() if chosen is None else UUID(chosen))
+        if chosen is not None:
+            return Operation(UUID(chosen))
+        return Operation(caller.run_id or caller.mint.new_uuid())
     match = _RESPONSE.fullmatch(body.previous_response_id)
     if match is None or not int(match[1], 16):
         msg = "previous_response_id is not the id of a paused Response of this server."

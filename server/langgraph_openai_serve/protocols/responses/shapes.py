@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from langgraph_openai_serve.errors import LgosError
+from langgraph_openai_serve.errors import LgosError, RequestError
 from langgraph_openai_serve.protocols.codec import dump_json
 from langgraph_openai_serve.protocols.responses.resume import INTERRUPT_TOOL, call_id
 from langgraph_openai_serve.run.events import (
@@ -30,7 +30,7 @@ from langgraph_openai_serve.wire.responses import (
     WebSearchTool,
 )
 
-Status = Literal["in_progress", "completed", "incomplete", "failed"]
+Status = Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
 Phase = Literal["commentary", "final_answer"]
 
 
@@ -43,7 +43,7 @@ class ResponseFrame:
             "id": response_id,
             "object": "response",
             "created_at": created,
-            "background": False,
+            "background": bool(request.background),
             "instructions": request.instructions,
             "max_output_tokens": None,
             "max_tool_calls": None,
@@ -55,7 +55,7 @@ class ResponseFrame:
             "reasoning": None,
             "safety_identifier": None,
             "service_tier": "default",
-            "store": False,
+            "store": bool(request.background),
             "temperature": 1.0,
             "text": {"format": {"type": "text"}},
             "tool_choice": _choice(request.tool_choice),
@@ -86,7 +86,7 @@ class ResponseFrame:
             "completed_at": completed_at,
             "error": None
             if error is None
-            else {"code": "server_error", "message": public_message(error)},
+            else {"code": _error_code(error), "message": public_message(error)},
             "incomplete_details": None if incomplete is None else {"reason": incomplete},
             "output": output,
             "usage": None if usage is None else _usage(usage),
@@ -198,6 +198,11 @@ def search_item(item_id: str, status: str, call: ServerToolCalled) -> dict[str, 
     query = clean(call.input)
     action = {"type": "search", "query": query, "queries": [query]}
     return {"id": item_id, "type": "web_search_call", "status": status, "action": action}
+
+
+def _error_code(error: LgosError) -> str:
+    """Return one of the codes that OpenAI's schema has for a Response's error."""
+    return "invalid_prompt" if isinstance(error, RequestError) else "server_error"
 
 
 def _choice(choice: NamedChoice | Mode | None) -> Any:
