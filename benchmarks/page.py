@@ -28,6 +28,13 @@ def page(result: dict[str, Any]) -> str:
         f"{result['load_average']:.1f} at the end, {result['slices']} slices, run metrics on.\n"
     )
     text += TABLE + "".join(_row(row) for row in result["rows"])
+    missed = [
+        f"{row['workload']} ({row['ratio']:.2f})"
+        for row in result["rows"]
+        if row["target"] and round(row["ratio"], 2) > row["target"]
+    ]
+    if missed:
+        text += f"\nAbove their target in this run: {', '.join(missed)}.\n"
     text += (
         f"\n| other | ratio | target |\n| --- | --- | --- |\n"
         f"| CPU time from start to the first answer | {result['boot_cpu_ratio']:.2f} | 1.25 |\n"
