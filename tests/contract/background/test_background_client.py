@@ -7,46 +7,27 @@ import json
 from typing import Any
 from uuid import uuid4
 
-import openai
 import pytest
 from openai.types.responses import Response
 
 from langgraph_openai_serve.ports.observer import Mode, RunStatus
+from support import backgrounds
+from support.backgrounds import MISSING, refused
 from support.graphs import SECRET
 from support.observing import becomes, within
 from support.pausing import SCOPE_HEADER, answers, calls
 
 ALICE, BOB = {SCOPE_HEADER: "alice"}, {SCOPE_HEADER: "bob"}
-MISSING = "resp_lg_" + "1" * 32 + "_" + "2" * 32
 
 
 async def create(
     engine: Any, model: str = "bg_quick", content: Any = "hi", **fields: Any
 ) -> Response:
-    answered: Response = await engine.client.responses.create(
-        model=model, input=content, background=True, **fields
-    )
-    return answered
+    return await backgrounds.create(engine.client, model, content, **fields)
 
 
 async def finished(engine: Any, response_id: str, **fields: Any) -> Response:
-    """Poll until the Response is terminal."""
-    responses: list[Response] = []
-
-    async def terminal() -> bool:
-        responses.append(await engine.client.responses.retrieve(response_id, **fields))
-        return responses[-1].status not in {"queued", "in_progress"}
-
-    await becomes(terminal, 30, step=0.05)
-    return responses[-1]
-
-
-async def refused(status: int, request: Any) -> Any:
-    with pytest.raises(openai.APIStatusError) as refusal:
-        await request
-    assert refusal.value.status_code == status
-    error: Any = refusal.value.body
-    return error
+    return await backgrounds.finished(engine.client, response_id, **fields)
 
 
 async def test_response_is_created_polled_and_completed(engine: Any) -> None:

@@ -29,6 +29,7 @@ _SHOWN: Final[dict[BackgroundStatus, Status]] = {
     BackgroundStatus.IN_PROGRESS: "in_progress",
     # The engine has noted the end, but not yet the result.
     BackgroundStatus.COMPLETED: "in_progress",
+    BackgroundStatus.FAILED: "failed",
     BackgroundStatus.CANCELLED: "cancelled",
 }
 """Statuses of runs that have no Response."""
@@ -73,11 +74,11 @@ class KeptResponse:
         """Return the Response as its run stands."""
         if run.response is not None:
             return run.response.encode()
-        if run.status is BackgroundStatus.FAILED:
+        error = None
+        if run.failure is not None or run.status is BackgroundStatus.FAILED:
             error = RunError("the run ended without a Response")
             error.public_message = run.failure or error.public_message
-            return self.failed(error)
-        return orjson.dumps(self._frame().render(_SHOWN[run.status], []))
+        return orjson.dumps(self._frame().render(_SHOWN[run.status], [], error=error))
 
     def _frame(self) -> ResponseFrame:
         body = ResponseCreate.model_validate(dict(self._job.request))
