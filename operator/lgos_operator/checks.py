@@ -69,9 +69,9 @@ def accepted() -> Verdict:
     return holds("Accepted", "The manifest is valid.")
 
 
-def invalid_spec(sentence: str) -> Verdict:
-    """The CRD let the manifest pass, but this version of LGOS cannot serve it."""
-    return fails("InvalidSpec", sentence)
+def invalid_spec(sentence: str, *, is_override: bool = False) -> Verdict:
+    """The CRD let the manifest pass, but LGOS cannot serve it, or cannot allow what it lays over the pods."""
+    return fails("ForbiddenOverride" if is_override else "InvalidSpec", sentence)
 
 
 def name_conflict(model_id: str, winner: Key) -> Verdict:
@@ -109,7 +109,7 @@ def api_available(rollout: Rollout, cause: Verdict | None, *, was_available: boo
     """
     if rollout.is_available:
         if rollout.wanted == 0:
-            return holds("ScaledToZero", "spec.api.replicas is 0: the API answers no request.")
+            return holds("ScaledToZero", "No pod is wanted: the API answers no request.")
         return holds("Available", "The API answers.")
     if cause is not None:
         return cause
@@ -135,13 +135,25 @@ def registered(wanted: RegistryEntry, *, is_live: bool, problem: Verdict | None)
     """
     if problem is not None:
         return problem
+    if is_live and wanted.state is ModelState.SUSPENDED:
+        return holds("NotRequested", "The gateway does not list the model: spec.suspend is true.")
+    if is_live and wanted.state is ModelState.UNLISTED:
+        return holds(
+            "NotRequested", "The gateway does not list the model: spec.exposure.register is false."
+        )
     if is_live and wanted.state is ModelState.SERVING:
         return holds("Registered", f"The gateway lists and routes the model '{wanted.id}'.")
     return pending("Pending", "The model is listed once its API was available for the first time.")
 
 
 def ready(
-    *, accepted: Verdict, api: Verdict, registered: Verdict, rollout: Rollout, cause: Verdict | None
+    *,
+    accepted: Verdict,
+    api: Verdict,
+    registered: Verdict,
+    rollout: Rollout,
+    cause: Verdict | None,
+    is_suspended: bool = False,
 ) -> Verdict:
     """Sum the conditions up; a healthy rollout is unknown, not false."""
     for verdict in (accepted, api, registered):
@@ -151,6 +163,10 @@ def ready(
         first = api if not api.is_true else registered
         return pending("Reconciling", first.message)
     if rollout.is_complete:
+        if is_suspended:
+            return holds(
+                "Suspended", "The model is suspended: set spec.suspend to false to serve it."
+            )
         return holds("Ready", "The model is served.")
     if cause is not None:
         return cause

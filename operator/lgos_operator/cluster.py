@@ -25,8 +25,16 @@ _COLLECTIONS: Final = {
     "Service": ("/api/v1", "services"),
     "ServiceAccount": ("/api/v1", "serviceaccounts"),
     "ConfigMap": ("/api/v1", "configmaps"),
+    "HorizontalPodAutoscaler": ("/apis/autoscaling/v2", "horizontalpodautoscalers"),
+    "PodDisruptionBudget": ("/apis/policy/v1", "poddisruptionbudgets"),
 }
-CHILD_KINDS: Final = ("Deployment", "Service", "ServiceAccount")
+CHILD_KINDS: Final = (
+    "Deployment",
+    "HorizontalPodAutoscaler",
+    "PodDisruptionBudget",
+    "Service",
+    "ServiceAccount",
+)
 
 ChildChanged = Callable[[str, Key, Object | None, Object | None], None]
 """Called with kind, key, old object and new object. Synchronous, and must not raise."""
@@ -109,10 +117,10 @@ class Cluster:
         except NotFound:
             return None
 
-    async def apply(self, obj: Object) -> None:
-        """Create or change an object by server-side apply."""
+    async def apply(self, obj: Object, *, manager: str = FIELD_MANAGER) -> None:
+        """Create or change an object by server-side apply, in the name of a field manager."""
         kind, key = obj["kind"], (obj["metadata"]["namespace"], obj["metadata"]["name"])
-        params = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Strict"}
+        params = {"fieldManager": manager, "force": "true", "fieldValidation": "Strict"}
         answer = await self._client.request(
             "PATCH", object_path(kind, key), params=params, body=obj, content_type=APPLY_PATCH
         )

@@ -14,7 +14,15 @@ from typing import Any, Final
 _MERGE_KEYS: Final = ("mountPath", "containerPort", "port", "key", "uid", "name")
 """Keys by which the API server merges lists of maps; the first that all items have decides."""
 _QUANTITY_PARENTS: Final = frozenset({"limits", "requests", "sizeLimit"})
+_DROPPED: Final = {
+    **dict.fromkeys(
+        ("hostIPC", "hostNetwork", "hostPID", "readOnly", "stdin", "stdinOnce", "tty"), False
+    ),
+    "initialDelaySeconds": 0,
+}
+"""Fields that the API server does not store when they have this value; a `podTemplate` may say them."""
 _QUANTITY = re.compile(r"^([+-]?[0-9.]+)(m|k|[MGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+|)$")
+_NEVER: Final = object()
 _FACTORS: Final = {
     "": Decimal(1),
     "m": Decimal("0.001"),
@@ -58,7 +66,7 @@ def _covers_map(live: Any, desired: Mapping[str, Any], parent: str) -> bool:
     for field, wanted in desired.items():
         # The API server drops empty values (an empty environment variable, an absent map).
         if field not in live:
-            if wanted in ("", None, [], {}):
+            if wanted in ("", None, [], {}) or _DROPPED.get(field, _NEVER) == wanted:
                 continue
             return False
         if not covers(live[field], wanted, parent=parent if parent in _QUANTITY_PARENTS else field):

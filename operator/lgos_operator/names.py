@@ -9,6 +9,8 @@ from lgos_contract.environment import API_PORT
 from lgos_contract.manifest import API_VERSION, PLURAL
 
 FIELD_MANAGER: Final = "lgos-operator"
+HANDOVER_MANAGER: Final = "lgos-operator-handover"
+"""Field manager that holds `replicas` until an autoscaler takes the field over."""
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGED_SELECTOR: Final = f"{MANAGED_BY}={FIELD_MANAGER}"
 """Label selector of all objects that the operator owns."""
@@ -17,6 +19,8 @@ APPLIED_HASH: Final = "lgos.dev/applied-hash"
 """Annotation with the digest of the object as it was applied; an equal digest saves a request."""
 CONFIG_HASH: Final = "lgos.dev/config-hash"
 """Annotation of the pod template with the registry entry's revision; a change of it rolls the pods."""
+PAUSED: Final = "lgos.dev/paused"
+"""Annotation of a LanggraphModel; `true` makes the operator write nothing of it."""
 COMPONENT_API: Final = "api"
 MODELS_PATH: Final = f"/apis/{API_VERSION}/{PLURAL}"
 

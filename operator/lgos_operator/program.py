@@ -23,6 +23,7 @@ from lgos_kube.config import KubeConfig, load_config
 from lgos_kube.errors import KubeError
 from lgos_kube.listwatch import ListWatch
 from lgos_operator import names
+from lgos_operator.apply import Applier
 from lgos_operator.cluster import WATCH_PARAMS, Cluster, watch_paths
 from lgos_operator.handlers import watcher
 from lgos_operator.health import serve_http
@@ -74,8 +75,7 @@ class Operator:
             cluster=self.cluster,
             registry=self.registry,
             pods=PodWatch(self.cluster, self.queue.add_after, loop.time),
-            defaults=settings.model_defaults,
-            metrics=metrics,
+            applier=Applier(self.cluster, settings.model_defaults, metrics),
             again=self.queue.add_after,
             now=lambda: datetime.now(UTC),
             clock=loop.time,

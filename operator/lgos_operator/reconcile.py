@@ -15,7 +15,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from lgos_contract.manifest import KIND
 from lgos_contract.registry import (
     REGISTRY_NAME,
     ModelState,
@@ -23,12 +22,11 @@ from lgos_contract.registry import (
     dump_entry,
     registry_key,
 )
-from lgos_kube.errors import ApiError, NotFound
+from lgos_kube.errors import NotFound
 from lgos_operator import checks, names
-from lgos_operator.cluster import CHILD_KINDS, Cluster
-from lgos_operator.compare import covers
-from lgos_operator.desired import registry_entry, render
-from lgos_operator.metrics import Metrics
+from lgos_operator.apply import Applier, LeftoverError, RefusedError
+from lgos_operator.cluster import Cluster
+from lgos_operator.desired import registry_entry
 from lgos_operator.models import ModelCache
 from lgos_operator.podwatch import PodWatch
 from lgos_operator.registry import RegistryWriter
@@ -39,14 +37,14 @@ from lgos_operator.resource import (
     Object,
     generation_of,
     is_deleting,
+    is_paused,
     model_id_of,
     read_model,
 )
-from lgos_operator.settings import ModelDefaults
 from lgos_operator.status import (
     ConditionType,
     Verdict,
-    condition_status,
+    condition_reason,
     conditions,
     pending,
     status_patch,
@@ -71,18 +69,7 @@ class Result(StrEnum):
     APPLIED = "applied"
     WAITING = "waiting"
     REJECTED = "rejected"
-
-
-class RefusedError(Exception):
-    """One of a model's objects cannot be applied; the verdict says why."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(verdict.message)
-        self.verdict = verdict
-
-
-class LeftoverError(Exception):
-    """An object of a deleted LanggraphModel of the same name is still there."""
+    PAUSED = "paused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +92,7 @@ class Reconciler:
         cluster: What the operator owns, and how it is written.
         registry: The model registry's writer.
         pods: Reads pods of unfinished rollouts.
-        defaults: What the installation adds to each model.
-        metrics: Where repairs are counted.
+        applier: Applies the models' objects.
         again: Asks for another look after some seconds.
         now: The wall clock, for transition times.
         clock: Monotonic seconds.
@@ -119,8 +105,7 @@ class Reconciler:
         cluster: Cluster,
         registry: RegistryWriter,
         pods: PodWatch,
-        defaults: ModelDefaults,
-        metrics: Metrics,
+        applier: Applier,
         again: Callable[[Key, float], None],
         now: Callable[[], datetime],
         clock: Callable[[], float],
@@ -129,8 +114,7 @@ class Reconciler:
         self._cluster = cluster
         self._registry = registry
         self._pods = pods
-        self._defaults = defaults
-        self._metrics = metrics
+        self._applier = applier
         self._again = again
         self._now = now
         self._clock = clock
@@ -147,11 +131,16 @@ class Reconciler:
             self._reported.pop(key, None)
             self._unobserved.pop(key, None)
             return Result.NOOP
+        if is_paused(obj):
+            # The registry keeps what it has, and so do the objects: somebody works on them by hand.
+            self._pods.forget(key)
+            return Result.PAUSED
         try:
             model = read_model(obj)
         except InvalidSpecError as error:
             # The registry keeps what it has: the last valid revision goes on being served.
-            return await self._reject(key, obj, checks.invalid_spec(str(error)), None)
+            verdict = checks.invalid_spec(str(error), is_override=error.is_override)
+            return await self._reject(key, obj, verdict, None)
         winner = self._models.holder(model_id_of(obj))
         if winner is not None and winner != key:
             self._registry.want(key, None)
@@ -165,7 +154,9 @@ class Reconciler:
         """Report a manifest that cannot be served; what an earlier one left goes on running."""
         self._pods.forget(key)
         waiting = pending("NotAccepted", "The manifest is not accepted.")
-        rollout = checks.read_rollout(self._owned(obj, "Deployment", names.api_name(key[1])))
+        rollout = checks.read_rollout(
+            self._applier.owned(obj, "Deployment", names.api_name(key[1]))
+        )
         api = checks.api_available(rollout, waiting, was_available=True)
         entry = self._registry.entry(key)
         if registered is None and entry is not None:
@@ -184,7 +175,7 @@ class Reconciler:
         may_roll = live is not None and live.revision == entry.revision
         refusal, wrote = None, False
         try:
-            wrote = await self._apply_all(obj, model, with_deployment=may_roll)
+            wrote = await self._applier.apply_all(obj, model, with_deployment=may_roll)
         except RefusedError as error:
             refusal = error.verdict
             self._again(key, REFUSED_RETRY_SECONDS)
@@ -201,7 +192,9 @@ class Reconciler:
 
     def _entry(self, key: Key, obj: Object, model: Model) -> RegistryEntry:
         """Return the wanted entry; a model that was available once stays `serving` for good."""
-        rollout = checks.read_rollout(self._owned(obj, "Deployment", names.api_name(key[1])))
+        rollout = checks.read_rollout(
+            self._applier.owned(obj, "Deployment", names.api_name(key[1]))
+        )
         live = self._registry.entry(key)
         was_serving = (
             live is not None
@@ -209,61 +202,12 @@ class Reconciler:
             and (live.id, live.created) == (model.manifest.model_id, model.owner.created)
         )
         is_serving = rollout.is_available or was_serving or self._was_registered(obj)
-        state = ModelState.SERVING if is_serving else ModelState.STARTING
+        state = _state(model, is_serving=is_serving)
         return registry_entry(model.manifest, created=model.owner.created, state=state)
-
-    async def _apply_all(self, obj: Object, model: Model, *, with_deployment: bool) -> bool:
-        wrote = False
-        wanted = set()
-        for child in render(model.manifest, owner=model.owner, defaults=self._defaults):
-            wanted.add((child["kind"], child["metadata"]["name"]))
-            if child["kind"] == "Deployment" and not with_deployment:
-                continue
-            wrote = await self._ensure(obj, child) or wrote
-        namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
-        for kind in CHILD_KINDS:
-            for candidate in (name, names.api_name(name)):
-                found = self._owned(obj, kind, candidate)
-                if found is not None and (kind, candidate) not in wanted:
-                    uid = found["metadata"]["uid"]
-                    await self._cluster.delete(kind, (namespace, candidate), uid=uid)
-                    wrote = True
-        return wrote
-
-    async def _ensure(self, obj: Object, child: Object) -> bool:
-        """Apply one object unless it is as it should be; return whether it was applied."""
-        kind, name = child["kind"], child["metadata"]["name"]
-        key = (child["metadata"]["namespace"], name)
-        live = self._cluster.live(kind, key)
-        applied = child["metadata"]["annotations"][names.APPLIED_HASH]
-        if live is None or not _is_controlled(live, obj):
-            live = None
-            await self._make_way(obj, kind, key)
-        elif _applied_hash(live) == applied:
-            if covers(live, _without_type(child)):
-                return False
-            self._metrics.repaired(kind)
-            logger.warning("%s %s/%s was changed by others and is repaired", kind, *key)
-        try:
-            await self._cluster.apply(child)
-        except ApiError as error:
-            if not _is_refusal(error):
-                raise
-            raise RefusedError(checks.apply_refused(kind, name, error.message)) from error
-        return True
-
-    async def _make_way(self, obj: Object, kind: str, key: Key) -> None:
-        """Refuse to take over an object that somebody else made; one read before each creation."""
-        existing = await self._cluster.get(kind, key)
-        if existing is None or _is_controlled(existing, obj):
-            return
-        if _is_leftover(existing, obj):
-            raise LeftoverError
-        raise RefusedError(checks.name_taken(kind, key[1]))
 
     def _awaits_controller(self, key: Key, obj: Object) -> bool:
         """Give the Deployment controller a moment to see a new generation: foreign annotations make one, too."""
-        deployment = self._owned(obj, "Deployment", names.api_name(key[1]))
+        deployment = self._applier.owned(obj, "Deployment", names.api_name(key[1]))
         if deployment is None or checks.read_rollout(deployment).is_observed:
             self._unobserved.pop(key, None)
             return False
@@ -280,7 +224,7 @@ class Reconciler:
     async def _observe(
         self, key: Key, obj: Object, entry: RegistryEntry, refusal: Verdict | None
     ) -> Observation:
-        deployment = self._owned(obj, "Deployment", names.api_name(key[1]))
+        deployment = self._applier.owned(obj, "Deployment", names.api_name(key[1]))
         rollout = checks.read_rollout(deployment)
         cause = refusal
         if deployment is None or rollout.is_complete:
@@ -293,7 +237,12 @@ class Reconciler:
         api = checks.api_available(rollout, cause, was_available=self._was_registered(obj))
         registered = checks.registered(entry, is_live=is_live, problem=problem)
         ready = refusal or checks.ready(
-            accepted=accepted, api=api, registered=registered, rollout=rollout, cause=cause
+            accepted=accepted,
+            api=api,
+            registered=registered,
+            rollout=rollout,
+            cause=cause,
+            is_suspended=entry.state is ModelState.SUSPENDED,
         )
         return Observation(accepted, api, registered, ready, rollout, problem is not None)
 
@@ -347,47 +296,15 @@ class Reconciler:
             "registry": {"configMap": REGISTRY_NAME, "key": registry_key(name)},
         }
 
-    def _owned(self, obj: Object, kind: str, name: str) -> Object | None:
-        live = self._cluster.live(kind, (obj["metadata"]["namespace"], name))
-        return live if live is not None and _is_controlled(live, obj) else None
-
     def _was_registered(self, obj: Object) -> bool:
-        return condition_status(obj.get("status") or {}, ConditionType.REGISTERED) == "True"
+        """Whether the gateway listed the model: one that was hidden or suspended has to become available first."""
+        return condition_reason(obj.get("status") or {}, ConditionType.REGISTERED) == "Registered"
 
 
-def _is_controlled(child: Object, owner: Object) -> bool:
-    uid = owner["metadata"]["uid"]
-    return any(
-        reference.get("controller") and reference.get("uid") == uid
-        for reference in child["metadata"].get("ownerReferences") or ()
-    )
-
-
-def _applied_hash(live: Object) -> str | None:
-    found: str | None = (live["metadata"].get("annotations") or {}).get(names.APPLIED_HASH)
-    return found
-
-
-def _without_type(child: Object) -> Object:
-    """Drop what the items of a list do not carry."""
-    return {field: value for field, value in child.items() if field not in {"apiVersion", "kind"}}
-
-
-def _is_leftover(existing: Object, owner: Object) -> bool:
-    return any(
-        reference.get("kind") == KIND and reference.get("name") == owner["metadata"]["name"]
-        for reference in existing["metadata"].get("ownerReferences") or ()
-    )
-
-
-def _is_refusal(error: ApiError) -> bool:
-    """Whether the object is at fault, not the connection or our rights.
-
-    Missing rights are not the user's fault, and for a moment after its start the API server knows no rights at all.
-    Server-side apply answers 500 to a field that the schema does not know.
-    """
-    if error.code == 403:
-        return " cannot " not in error.message
-    if error.code == 500:
-        return "failed to create typed patch object" in error.message
-    return error.code in {400, 422}
+def _state(model: Model, *, is_serving: bool) -> ModelState:
+    spec = model.manifest.spec
+    if spec.suspend:
+        return ModelState.SUSPENDED
+    if not spec.exposure.register_model:
+        return ModelState.UNLISTED
+    return ModelState.SERVING if is_serving else ModelState.STARTING

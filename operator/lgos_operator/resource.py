@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from lgos_contract.manifest import LanggraphModel
+from lgos_contract.manifest import FORBIDDEN_OVERRIDE, LanggraphModel
+from lgos_operator.names import PAUSED
 
 Object = dict[str, Any]
 Key = tuple[str, str]
@@ -19,6 +20,11 @@ _MESSAGE_MAX = 600
 
 class InvalidSpecError(Exception):
     """The manifest is not one that this version of LGOS can serve; the message is for the user."""
+
+    def __init__(self, message: str, *, is_override: bool = False) -> None:
+        super().__init__(message)
+        self.is_override = is_override
+        """Whether `spec.podTemplate` asks for what the platform cannot allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,9 @@ def read_model(obj: Object) -> Model:
     try:
         manifest = LanggraphModel.model_validate(obj)
     except ValidationError as error:
-        raise InvalidSpecError(_sentence(error)) from error
+        kinds = {found["type"] for found in error.errors(include_url=False, include_input=False)}
+        is_override = kinds == {FORBIDDEN_OVERRIDE}
+        raise InvalidSpecError(_sentence(error), is_override=is_override) from error
     return Model(manifest, owner_of(obj), generation_of(obj))
 
 
@@ -73,6 +81,11 @@ def model_id_of(obj: Object) -> str:
 def is_deleting(obj: Object) -> bool:
     """Whether the API server has been asked to delete the object."""
     return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def is_paused(obj: Object) -> bool:
+    """Whether the operator is asked to leave the model alone."""
+    return (obj["metadata"].get("annotations") or {}).get(PAUSED) == "true"
 
 
 def _sentence(error: ValidationError) -> str:

@@ -103,11 +103,11 @@ def conditions(
     return found
 
 
-def condition_status(status: Object, kind: ConditionType) -> str | None:
-    """Return the `status` of one condition of a LanggraphModel's status."""
+def condition_reason(status: Object, kind: ConditionType) -> str | None:
+    """Return the `reason` of one condition of a LanggraphModel's status, if the condition is true."""
     for condition in status.get("conditions") or ():
-        if condition.get("type") == kind.value:
-            return str(condition.get("status"))
+        if condition.get("type") == kind.value and condition.get("status") == "True":
+            return str(condition.get("reason"))
     return None
 
 

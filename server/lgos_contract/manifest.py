@@ -14,13 +14,16 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    StrictBool,
     StringConstraints,
     field_validator,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from lgos_contract.environment import ENV_PREFIX
+from lgos_contract.overrides import forbidden_override
 
 GROUP: Final = "lgos.dev"
 VERSION: Final = "v1alpha1"
@@ -31,6 +34,8 @@ PLURAL: Final = "langgraphmodels"
 GRAPH_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$"
 MODEL_NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
 RESOURCE_NAME_PATTERN: Final = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+FORBIDDEN_OVERRIDE: Final = "forbidden_override"
+"""Type of the validation error of a `podTemplate` that the platform cannot allow."""
 RESOURCE_NAME_MAX: Final = 52
 """Services and pods are named after a model, with a suffix; 63 characters is Kubernetes' limit."""
 
@@ -85,10 +90,41 @@ class ResourceRequirements(Open):
     """Requests and limits of a container, as in a pod."""
 
 
+class ScalingBehavior(Open):
+    """How fast an autoscaler adds and removes pods, as in a HorizontalPodAutoscaler."""
+
+
+class Autoscaling(Document):
+    """A HorizontalPodAutoscaler instead of a fixed number of pods."""
+
+    min_replicas: Annotated[int, Field(ge=1, le=1000)] = 1
+    max_replicas: Annotated[int, Field(ge=1, le=1000)]
+    target_cpu_utilization: Annotated[int, Field(alias="targetCPUUtilization", ge=1, le=1000)] = 80
+    """Percent of the requested CPU."""
+    behavior: ScalingBehavior | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Autoscaling:
+        if self.min_replicas > self.max_replicas:
+            msg = "minReplicas must not exceed maxReplicas"
+            raise ValueError(msg)
+        return self
+
+
+class DisruptionBudget(Document):
+    """How many pods a node drain may stop at once; only where at least two pods are wanted."""
+
+    enabled: StrictBool = True
+    max_unavailable: Annotated[int, Field(ge=1, le=1000)] = 1
+
+
 class ApiComponent(Document):
     """The Deployment that answers the OpenAI API."""
 
-    replicas: Annotated[int, Field(ge=0, le=1000)] = 1
+    replicas: Annotated[int, Field(ge=0, le=1000)] | None = None
+    """Absent without `autoscaling` means 1."""
+    autoscaling: Autoscaling | None = None
+    pod_disruption_budget: DisruptionBudget = Field(default_factory=DisruptionBudget)
     resources: ResourceRequirements | None = None
     drain_seconds: Annotated[int, Field(ge=0, le=86400)] = 25
     termination_grace_period_seconds: Annotated[int, Field(ge=1, le=90000)] = 40
@@ -99,6 +135,61 @@ class ApiComponent(Document):
             msg = "terminationGracePeriodSeconds must exceed drainSeconds"
             raise ValueError(msg)
         return self
+
+    @model_validator(mode="after")
+    def _one_way_to_scale(self) -> ApiComponent:
+        if self.replicas is not None and self.autoscaling is not None:
+            msg = "replicas and autoscaling are mutually exclusive"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def least_replicas(self) -> int:
+        """The number of pods that are wanted at least."""
+        if self.autoscaling is not None:
+            return self.autoscaling.min_replicas
+        return 1 if self.replicas is None else self.replicas
+
+
+Labels = Annotated[
+    dict[str, Annotated[str, StringConstraints(max_length=63)]], Field(max_length=64)
+]
+Annotations = Annotated[
+    dict[str, Annotated[str, StringConstraints(max_length=8192)]], Field(max_length=64)
+]
+
+
+class PodMetadata(Document):
+    """Labels and annotations that pods carry besides the platform's."""
+
+    labels: Labels = Field(default_factory=dict)
+    annotations: Annotations = Field(default_factory=dict)
+
+
+class PodSpec(Open):
+    """Parts of a pod's spec, laid over what the platform makes."""
+
+
+class PodTemplate(Document):
+    """An overlay over the pods: maps are merged, containers, volumes and variables by name, other lists replaced."""
+
+    metadata: PodMetadata = Field(default_factory=PodMetadata)
+    spec: PodSpec | None = None
+
+    @model_validator(mode="after")
+    def _nothing_forbidden(self) -> PodTemplate:
+        pod = self.spec.model_dump(mode="json") if self.spec else {}
+        problem = forbidden_override(self.metadata.labels, self.metadata.annotations, pod)
+        if problem is not None:
+            raise PydanticCustomError(FORBIDDEN_OVERRIDE, "{problem}", {"problem": problem})
+        return self
+
+
+class Exposure(Document):
+    """Who can find the model."""
+
+    register_model: Annotated[StrictBool, Field(alias="register")] = True
+    """Whether the gateway lists and routes the model."""
 
 
 def _unique(values: tuple[Feature, ...]) -> tuple[Feature, ...]:
@@ -128,6 +219,9 @@ class LanggraphModelSpec(Document):
     env_from: Annotated[tuple[EnvFromSource, ...], Field(max_length=16)] = ()
     service_account_name: Annotated[str, StringConstraints(max_length=253)] | None = None
     api: ApiComponent = Field(default_factory=ApiComponent)
+    pod_template: PodTemplate | None = None
+    exposure: Exposure = Field(default_factory=Exposure)
+    suspend: StrictBool = False
 
     @property
     def retention_seconds(self) -> int | None:

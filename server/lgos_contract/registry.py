@@ -26,6 +26,10 @@ class ModelState(StrEnum):
     """Accepted; its API was not available yet. Not listed, not routed."""
     SERVING = "serving"
     """Its API was available at least once. Listed and routed; a rollout never takes this back."""
+    SUSPENDED = "suspended"
+    """Stopped by its manifest. Not listed, not routed."""
+    UNLISTED = "unlisted"
+    """Runs, but its manifest keeps it from the gateway. Not listed, not routed."""
 
 
 class RegistryEntry(BaseModel):

@@ -18,6 +18,8 @@ COLLECTIONS = {
     "Service": "/api/v1/namespaces/{}/services",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
     "Pod": "/api/v1/namespaces/{}/pods",
     "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",

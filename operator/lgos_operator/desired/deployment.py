@@ -6,6 +6,7 @@ from lgos_contract.manifest import LanggraphModel
 from lgos_contract.registry import RegistryEntry
 from lgos_operator import names
 from lgos_operator.desired.metadata import metadata
+from lgos_operator.desired.overlay import overlaid
 from lgos_operator.desired.pod import pod_template
 from lgos_operator.resource import Object, Owner
 from lgos_operator.settings import ModelDefaults
@@ -14,7 +15,7 @@ from lgos_operator.settings import ModelDefaults
 def api_deployment(
     model: LanggraphModel, entry: RegistryEntry, owner: Owner | None, defaults: ModelDefaults
 ) -> Object:
-    """Return the Deployment of a model's API.
+    """Return the Deployment of a model's API; without `replicas` where an autoscaler decides it.
 
     Args:
         model: The manifest.
@@ -23,12 +24,11 @@ def api_deployment(
         defaults: What the installation adds.
     """
     name = model.metadata.name
-    return {
+    deployment: Object = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": metadata(model, names.api_name(name), owner),
         "spec": {
-            "replicas": model.spec.api.replicas,
             "revisionHistoryLimit": 3,
             "progressDeadlineSeconds": 600,
             "strategy": {
@@ -36,6 +36,11 @@ def api_deployment(
                 "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
             },
             "selector": {"matchLabels": names.selector(name)},
-            "template": pod_template(model, entry, defaults),
+            "template": overlaid(pod_template(model, entry, defaults), model.spec.pod_template),
         },
     }
+    if model.spec.suspend:
+        deployment["spec"]["replicas"] = 0
+    elif model.spec.api.autoscaling is None:
+        deployment["spec"]["replicas"] = model.spec.api.least_replicas
+    return deployment

@@ -9,6 +9,7 @@ from lgos_contract.manifest import LanggraphModel
 from lgos_operator import names
 from lgos_operator.desired.deployment import api_deployment
 from lgos_operator.desired.entry import registry_entry
+from lgos_operator.desired.scaling import api_autoscaler, api_disruption_budget
 from lgos_operator.desired.service import api_service
 from lgos_operator.desired.service_account import service_account
 from lgos_operator.resource import Object, Owner
@@ -18,7 +19,9 @@ from lgos_operator.settings import NO_DEFAULTS, ModelDefaults
 def render(
     model: LanggraphModel, *, owner: Owner | None = None, defaults: ModelDefaults = NO_DEFAULTS
 ) -> list[Object]:
-    """Return what the operator applies for a model: ServiceAccount (if it needs one), Service, Deployment.
+    """Return what the operator applies for a model.
+
+    These are the ServiceAccount (if it needs one), the Service, the Deployment, its disruption budget and autoscaler.
 
     The registry ConfigMap is not among them: it belongs to all models of a namespace (see `registry_config_map`).
 
@@ -32,6 +35,8 @@ def render(
     objects = [api_service(model, owner), api_deployment(model, entry, owner, defaults)]
     if not model.spec.service_account_name:
         objects.insert(0, service_account(model, owner))
+    optional = (api_disruption_budget(model, owner), api_autoscaler(model, owner))
+    objects += [obj for obj in optional if obj is not None]
     return [_with_hash(obj) for obj in objects]
 
 

@@ -22,6 +22,14 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     },
     "longer drain": {"api": {"drainSeconds": 300, "terminationGracePeriodSeconds": 301}},
     "no replicas": {"api": {"replicas": 0}},
+    "autoscaling": {"api": {"autoscaling": {"minReplicas": 2, "maxReplicas": 6}}},
+    "overlay": {
+        "podTemplate": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"nodeSelector": {"disk": "ssd"}},
+        }
+    },
+    "hidden and suspended": {"exposure": {"register": False}, "suspend": True},
 }
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no image": ({"image": None}, "spec.image"),
@@ -34,6 +42,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "variable twice": ({"env": [{"name": "A"}, {"name": "A"}]}, "Duplicate value"),
     "grace not above drain": ({"api": {"drainSeconds": 40}}, "terminationGracePeriodSeconds must exceed drainSeconds"),
     "too many replicas": ({"api": {"replicas": 1001}}, "1000"),
+    "replicas and autoscaling": ({"api": {"replicas": 1, "autoscaling": {"maxReplicas": 2}}}, "mutually exclusive"),
+    "least above most": ({"api": {"autoscaling": {"minReplicas": 3, "maxReplicas": 2}}}, "minReplicas must not exceed maxReplicas"),
+    "autoscaling to zero": ({"api": {"autoscaling": {"minReplicas": 0, "maxReplicas": 2}}}, "minReplicas"),
+    "autoscaling without end": ({"api": {"autoscaling": {}}}, "maxReplicas"),
+    "long label": ({"podTemplate": {"metadata": {"labels": {"a": "b" * 64}}}}, "63"),
     "pull policy": ({"imagePullPolicy": "Sometimes"}, "IfNotPresent"),
     "long description": ({"description": "d" * 1025}, "1024"),
 }  # fmt: skip
@@ -78,3 +91,9 @@ async def test_scaling_a_model_sets_its_replicas(api: LiveApi) -> None:
     await api.create(manifest("scaled", api.namespace))
     await api.merge("LanggraphModel", "scaled", {"spec": {"replicas": 3}}, "scale")
     assert (await api.model("scaled"))["spec"]["api"]["replicas"] == 3
+
+
+async def test_scaling_an_autoscaled_model_is_refused(api: LiveApi) -> None:
+    await api.create(manifest("auto", api.namespace, api={"autoscaling": {"maxReplicas": 2}}))
+    with pytest.raises(Invalid, match="replicas and autoscaling are mutually exclusive"):
+        await api.merge("LanggraphModel", "auto", {"spec": {"replicas": 3}}, "scale")

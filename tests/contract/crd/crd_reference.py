@@ -55,7 +55,7 @@ def allowed(node: dict[str, Any]) -> str:
     limits = {"maxLength": "characters", "maxItems": "items", "maxProperties": "keys"}
     parts += [f"up to {node[limit]} {unit}" for limit, unit in limits.items() if limit in node]
     if isinstance(node.get("default"), int):
-        parts.append(f"default {node['default']}")
+        parts.append(f"default {str(node['default']).lower()}")
     return "; ".join(parts) or "any"
 
 

@@ -55,13 +55,16 @@ def differences(crd: dict[str, Any], model: dict[str, Any], path: str) -> list[s
     found = []
     if facts(crd) != facts(model):
         found.append(f"{path}: {facts(crd)} is not {facts(model)}")
-    is_open = bool(crd.get("x-kubernetes-preserve-unknown-fields"))
+    values = crd.get("additionalProperties")
+    is_open = bool(crd.get("x-kubernetes-preserve-unknown-fields") or values)
     if crd["type"] == "object" and is_open != bool(model.get("additionalProperties", False)):
         found.append(f"{path}: unknown fields are allowed on one side only")
     ours, theirs = crd.get("properties", {}), model.get("properties", {})
     found += [f"{path}.{name}: on one side only" for name in sorted(ours.keys() ^ theirs.keys())]
     for name in sorted(ours.keys() & theirs.keys()):
         found += differences(ours[name], theirs[name], f"{path}.{name}")
+    if values:
+        found += differences(values, model["additionalProperties"], f"{path}{{}}")
     if crd["type"] == "array":
         found += differences(crd["items"], model["items"], f"{path}[]")
     return found
@@ -78,6 +81,7 @@ def test_spec_is_the_same_in_both() -> None:
         (("graph",), "pattern", "^x$"),
         (("imagePullPolicy",), "enum", ["Always"]),
         (("api", "replicas"), "default", 2),
+        (("exposure", "register"), "default", False),
         (("api", "drainSeconds"), "maximum", 1),
         (("features", "items"), "enum", ["other"]),
         (("settings",), "x-kubernetes-preserve-unknown-fields", False),

@@ -116,10 +116,10 @@ class Bench:
 
         await eventually(look, within=8)
 
-    async def serve(self, name: str = "research", **changes: Any) -> None:
+    async def serve(self, name: str = "research", *, pods: int = 1, **changes: Any) -> None:
         self.create(name, **changes)
         await self.exists(f"{DEPLOYMENT}/{name}-api")
-        self.available(name)
+        self.available(name, pods)
         await self.becomes(name, "Ready", "True", "Ready")
         await self.idle()
 
@@ -384,3 +384,79 @@ async def test_a_silent_watch_is_not_alive(bench: Bench) -> None:
     watch = bench.operator.cluster.watches["Service", ""]
     watch.last_event -= 181
     assert "Service" in bench.operator.is_alive()
+
+
+async def test_a_suspended_model_leaves_the_gateway_and_comes_back_when_available(
+    bench: Bench,
+) -> None:
+    await bench.serve(pods=2, spec={"api": {"replicas": 2}})
+    budget = f"/apis/policy/v1{NS}/poddisruptionbudgets/research-api"
+    assert budget in bench.api.objects
+    bench.change("research", suspend=True)
+    await eventually(
+        lambda: _as_async(bench.registry()["research.json"]["state"] == "suspended" or None)
+    )
+    await eventually(lambda: _as_async(budget not in bench.api.objects or None))
+    assert bench.api.objects[f"{DEPLOYMENT}/research-api"]["spec"]["replicas"] == 0
+    bench.available(number=0)
+    await bench.becomes("research", "Ready", "True", "Suspended")
+    assert bench.condition("research", "Registered")["reason"] == "NotRequested"
+    bench.change("research", suspend=False)
+    await eventually(
+        lambda: _as_async(bench.registry()["research.json"]["state"] == "starting" or None)
+    )
+    await bench.exists(budget)
+    bench.available(number=2)
+    await bench.becomes("research", "Ready", "True", "Ready")
+    assert bench.registry()["research.json"]["state"] == "serving"
+
+
+async def test_a_hidden_model_runs_and_is_not_listed(bench: Bench) -> None:
+    await bench.serve(spec={"exposure": {"register": False}})
+    assert bench.registry()["research.json"]["state"] == "unlisted"
+    assert bench.condition("research", "Registered")["reason"] == "NotRequested"
+    bench.change("research", exposure={"register": True})
+    await eventually(
+        lambda: _as_async(bench.registry()["research.json"]["state"] == "serving" or None)
+    )
+
+
+async def test_a_paused_model_is_left_alone_until_it_goes_on(bench: Bench) -> None:
+    await bench.serve()
+    obj = bench.api.objects[f"{MODEL}/research"]
+    obj["metadata"]["annotations"] = {"lgos.dev/paused": "true"}
+    bench.change("research", settings={"a": 1})
+    await bench.idle()
+    bench.api.calls.clear()
+    bench.api.remove(f"{SERVICE}/research-api")
+    await bench.idle()
+    assert bench.api.calls == []
+    assert bench.registry()["research.json"]["settings"] == {}
+    obj = bench.api.objects[f"{MODEL}/research"]
+    obj["metadata"]["annotations"] = {}
+    bench.change("research")
+    await bench.exists(f"{SERVICE}/research-api")
+    assert bench.registry()["research.json"]["settings"] == {"a": 1}
+
+
+async def test_an_overlay_that_is_not_allowed_is_told_and_changes_nothing(bench: Bench) -> None:
+    await bench.serve()
+    bench.change("research", podTemplate={"spec": {"restartPolicy": "Never"}})
+    found = await bench.becomes("research", "Ready", "False", "ForbiddenOverride")
+    assert "spec.podTemplate: spec.restartPolicy cannot be overridden" in found["message"]
+    template = bench.api.objects[f"{DEPLOYMENT}/research-api"]["spec"]["template"]
+    assert "restartPolicy" not in template["spec"]
+
+
+async def test_replicas_that_only_we_own_are_handed_over_to_an_autoscaler(bench: Bench) -> None:
+    await bench.serve(pods=3, spec={"api": {"replicas": 3}})
+    deployment = f"{DEPLOYMENT}/research-api"
+    obj = bench.api.objects[deployment]
+    ours = {"manager": "lgos-operator", "fieldsV1": {"f:spec": {"f:replicas": {}}}}
+    obj["metadata"]["managedFields"] = [ours]
+    bench.api.calls.clear()
+    bench.change("research", api={"autoscaling": {"maxReplicas": 6}})
+    await bench.exists(f"/apis/autoscaling/v2{NS}/horizontalpodautoscalers/research-api")
+    await bench.idle()
+    assert bench.api.calls.count(("PATCH", deployment)) == 2
+    assert bench.api.objects[deployment]["spec"]["replicas"] == 3

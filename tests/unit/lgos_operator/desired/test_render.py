@@ -37,6 +37,29 @@ SPECS: dict[str, dict[str, Any]] = {
             "terminationGracePeriodSeconds": 122,
         },
     },
+    "scaled": {
+        "api": {
+            "autoscaling": {
+                "minReplicas": 2,
+                "maxReplicas": 6,
+                "targetCPUUtilization": 70,
+                "behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}},
+            },
+            "podDisruptionBudget": {"maxUnavailable": 2},
+        },
+        "podTemplate": {
+            "metadata": {"labels": {"team": "a"}, "annotations": {"note": "x"}},
+            "spec": {
+                "nodeSelector": {"disk": "ssd"},
+                "tolerations": [{"key": "gpu", "operator": "Exists"}],
+                "containers": [
+                    {"name": "api", "volumeMounts": [{"name": "data", "mountPath": "/data"}]},
+                    {"name": "side", "image": "side:1"},
+                ],
+                "volumes": [{"name": "data", "emptyDir": {}}],
+            },
+        },
+    },
 }  # fmt: skip
 DEFAULTS = ModelDefaults.model_validate(
     {
@@ -145,6 +168,55 @@ def test_the_registry_config_map_is_found_by_label() -> None:
     assert found["metadata"]["name"] == "lgos-model-registry"
     assert found["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "lgos-operator"
     assert found["data"] == {"a.json": "{}"}
+
+
+def test_an_autoscaler_decides_the_replicas() -> None:
+    rendered = by_kind(render(model(**SPECS["scaled"])))
+    assert "replicas" not in rendered["Deployment"]["spec"]
+    target = rendered["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]
+    assert target["name"] == rendered["Deployment"]["metadata"]["name"]
+
+
+def test_a_suspended_model_has_no_pods_and_nothing_that_would_make_some() -> None:
+    rendered = by_kind(render(model(**SPECS["scaled"], suspend=True)))
+    assert rendered["Deployment"]["spec"]["replicas"] == 0
+    assert {"HorizontalPodAutoscaler", "PodDisruptionBudget"}.isdisjoint(rendered)
+
+
+@pytest.mark.parametrize(
+    ("api", "has_budget"),
+    [
+        ({}, False),
+        ({"replicas": 1}, False),
+        ({"replicas": 2}, True),
+        ({"replicas": 2, "podDisruptionBudget": {"enabled": False}}, False),
+        ({"autoscaling": {"maxReplicas": 3}}, False),
+        ({"autoscaling": {"minReplicas": 2, "maxReplicas": 3}}, True),
+    ],
+)
+def test_a_disruption_budget_needs_two_pods(api: dict[str, Any], has_budget: bool) -> None:
+    assert ("PodDisruptionBudget" in by_kind(render(model(api=api)))) is has_budget
+
+
+def test_an_overlay_is_merged_and_takes_nothing_away() -> None:
+    plain = by_kind(render(model(api={})))["Deployment"]["spec"]["template"]
+    overlay = {
+        "metadata": {"labels": {"team": "a"}},
+        "spec": {
+            "securityContext": {"fsGroup": 7},
+            "containers": [{"name": "api", "env": [{"name": "HOME", "value": "/data"}]}],
+        },
+    }
+    laid = by_kind(render(model(api={}, podTemplate=overlay)))["Deployment"]["spec"]["template"]
+    assert laid["metadata"]["labels"] == {**plain["metadata"]["labels"], "team": "a"}
+    assert laid["spec"]["securityContext"] == {**plain["spec"]["securityContext"], "fsGroup": 7}
+    [before], [after] = plain["spec"]["containers"], laid["spec"]["containers"]
+    assert {v["name"]: v["value"] for v in after["env"]} == {
+        **{v["name"]: v["value"] for v in before["env"]},
+        "HOME": "/data",
+    }
+    assert {**after, "env": None} == {**before, "env": None}
+    assert laid["spec"]["volumes"] == plain["spec"]["volumes"]
 
 
 names = st.from_regex(r"[a-z]([-a-z0-9]{0,50}[a-z0-9])?", fullmatch=True)
