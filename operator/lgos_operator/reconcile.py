@@ -201,7 +201,10 @@ class Reconciler:
             and live.state is ModelState.SERVING
             and (live.id, live.created) == (model.manifest.model_id, model.owner.created)
         )
-        is_serving = rollout.is_available or was_serving or self._was_registered(obj)
+        # A Deployment that is still at 0 after a suspension answers nothing.
+        is_asleep = rollout.wanted == 0 and model.manifest.spec.api.least_replicas > 0
+        is_available = rollout.is_available and not is_asleep
+        is_serving = is_available or was_serving or self._was_registered(obj)
         state = _state(model, is_serving=is_serving)
         return registry_entry(model.manifest, created=model.owner.created, state=state)
 

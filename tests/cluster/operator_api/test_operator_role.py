@@ -52,10 +52,17 @@ async def test_the_documented_role_is_enough(
     await api.create(manifest("one", api.namespace))
     await api.become_ready("one")
     await api.condition_becomes("one", "Ready", "True")
-    await api.merge("LanggraphModel", "one", {"spec": {"serviceAccountName": "default"}})
+    scaled = {"autoscaling": {"minReplicas": 2, "maxReplicas": 3}, "replicas": None}
+    change = {"spec": {"serviceAccountName": "default", "api": scaled}}
+    await api.merge("LanggraphModel", "one", change)
+    for kind in ("HorizontalPodAutoscaler", "PodDisruptionBudget"):
+        await eventually(lambda kind=kind: api.get(kind, "one-api"))
+    await api.merge("LanggraphModel", "one", {"spec": {"suspend": True}})
 
     async def gone() -> bool | None:
-        return await api.get("ServiceAccount", "one") is None or None
+        kinds = ("HorizontalPodAutoscaler", "PodDisruptionBudget")
+        left = [await api.get(kind, "one-api") for kind in kinds]
+        return [await api.get("ServiceAccount", "one"), *left] == [None] * 3 or None
 
     await eventually(gone)
     await api.delete("LanggraphModel", "one")

@@ -177,6 +177,15 @@ def test_an_autoscaler_decides_the_replicas() -> None:
     assert target["name"] == rendered["Deployment"]["metadata"]["name"]
 
 
+def test_the_documented_model_gets_an_autoscaler_and_a_disruption_budget() -> None:
+    page = Path(__file__).parents[4] / "docs" / "how-to" / "scaled-model.yaml"
+    rendered = by_kind(render(LanggraphModel.model_validate(yaml.safe_load(page.read_text()))))
+    assert rendered["HorizontalPodAutoscaler"]["spec"]["maxReplicas"] == 6
+    assert rendered["PodDisruptionBudget"]["spec"]["maxUnavailable"] == 1
+    pod = rendered["Deployment"]["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"disk": "ssd"}
+
+
 def test_a_suspended_model_has_no_pods_and_nothing_that_would_make_some() -> None:
     rendered = by_kind(render(model(**SPECS["scaled"], suspend=True)))
     assert rendered["Deployment"]["spec"]["replicas"] == 0
