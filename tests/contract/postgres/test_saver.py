@@ -17,10 +17,11 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph_openai_serve import RunKey
 from langgraph_openai_serve.errors import LeaseLost
 from langgraph_openai_serve.integrations.postgres import FencedPostgresSaver, open_platform
+from langgraph_openai_serve.integrations.postgres.connections import pool_of, taken
 from langgraph_openai_serve.integrations.postgres.platform import PostgresPlatform
 from langgraph_openai_serve.ports.coordinator import RunLease, current_lease, run_key
 from langgraph_openai_serve.ports.observer import LeaseWrite
-from support.observing import Ledger, becomes
+from support.observing import Ledger, becomes, eventually
 from tools.postgres import PostgresServer
 
 TTL = timedelta(seconds=1.5)
@@ -207,3 +208,28 @@ async def test_cancelled_write_leaves_nothing_and_gives_its_connection_back(
             assert await stored(saver, key) is None
             await asyncio.gather(*[store(saver, key, "again") for _ in range(20)])
     assert await stored(saver, key) == "again"
+
+
+@pytest.mark.parametrize("turns", range(3))
+async def test_cancellation_that_comes_together_with_a_connection_is_not_lost(
+    dsn: str, turns: int
+) -> None:
+    pool = pool_of(dsn, name="lgos-test", min_size=1, max_size=1, timeout=5)
+
+    async def work() -> None:
+        async with taken(pool):
+            await asyncio.sleep(60)
+
+    async with pool:
+        async with pool.connection():
+            task = asyncio.create_task(work())
+            await eventually(lambda: pool.get_stats().get("requests_waiting") == 1)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+
+        await asyncio.wait([task], timeout=2)
+
+        assert task.cancelled()
+        async with asyncio.timeout(2), taken(pool):
+            pass

@@ -6,6 +6,9 @@ peer that vanished without a word is noticed within seconds.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from psycopg import AsyncConnection
@@ -50,6 +53,22 @@ def pool_of(
         name=name,
         open=False,
     )
+
+
+@asynccontextmanager
+async def taken(pool: Pool) -> AsyncGenerator[Connection, None]:
+    """Give a connection of the pool for the length of the block.
+
+    Raises:
+        asyncio.CancelledError: Also for a cancellation that comes together with the connection: the pool waits with
+            `asyncio.wait_for`, which loses such a one before Python 3.12, and its run would go on for nobody.
+    """
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    async with pool.connection() as connection:
+        if task is not None and task.cancelling() > before:
+            raise asyncio.CancelledError
+        yield connection
 
 
 async def connect(dsn: str, *, name: str) -> Connection:
