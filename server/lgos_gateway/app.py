@@ -25,9 +25,11 @@ from aiohttp import HttpVersion11, web
 from yarl import URL
 
 from lgos_contract.environment import HEALTH_PATH, READY_PATH
+from lgos_contract.scope import sign_scope
 from lgos_gateway import errors, headers
 from lgos_gateway.catalog import Catalog, Route
 from lgos_gateway.errors import Refusal
+from lgos_gateway.keys import Caller, Keys
 from lgos_gateway.metrics import CLIENT_LEFT, OTHER, Metrics
 from lgos_gateway.proxy import ModelBrokeOff, Proxy, abort
 
@@ -36,6 +38,11 @@ logger = logging.getLogger(__name__)
 MODELS: Final = "/v1/models"
 CHAT: Final = "/v1/chat/completions"
 RESPONSES: Final = "/v1/responses"
+
+OPEN_PATHS: Final = frozenset({HEALTH_PATH, READY_PATH})
+"""Need no API key: the kubelet has none."""
+ANYBODY: Final = "shared"
+"""Scope of all requests where no key is needed, as in a model's own API."""
 
 Handler = Callable[[web.BaseRequest, "Exchange"], Awaitable[web.StreamResponse]]
 
@@ -48,6 +55,8 @@ class Exchange:
     identity: str
     model: str | None = None
     """The label of the metrics, once the request named a model."""
+    caller: Caller | None = None
+    """Whose key it has; `None` where no key is needed."""
 
 
 class Gateway:
@@ -59,6 +68,8 @@ class Gateway:
         metrics: Counts answers.
         max_body_bytes: Larger request bodies are refused.
         body_timeout_seconds: A body that stalls for longer is refused.
+        keys: The API keys; `None`: requests need none.
+        scope_key: Signs the scope for the models' APIs; empty: it is not sent.
         ready: Says what keeps the gateway from taking requests; empty when nothing does.
     """
 
@@ -70,6 +81,8 @@ class Gateway:
         *,
         max_body_bytes: int,
         body_timeout_seconds: float,
+        keys: Keys | None = None,
+        scope_key: bytes = b"",
         ready: Callable[[], str],
     ) -> None:
         self.open_requests = 0
@@ -80,6 +93,8 @@ class Gateway:
         self._metrics = metrics
         self._max_body_bytes = max_body_bytes
         self._body_timeout_seconds = body_timeout_seconds
+        self._keys = keys
+        self._scope_key = scope_key
         self._ready = ready
         self._routes: dict[str, tuple[str, Handler]] = {
             MODELS: ("GET", self._list_models),
@@ -123,8 +138,14 @@ class Gateway:
 
     async def _answer(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
         try:
+            if exchange.path not in OPEN_PATHS and self._keys is not None:
+                caller = self._keys.caller(_only(request, "Authorization"))
+                caller.enter()
+                exchange.caller = caller
             return await self._handler(request, exchange.path)(request, exchange)
         except Refusal as refusal:
+            if refusal.reason is not None:
+                self._metrics.refused(refusal.reason)
             return _refused(refusal)
         except (ModelBrokeOff, ConnectionError):
             raise
@@ -137,6 +158,8 @@ class Gateway:
         self.open_requests -= 1
         if not self.open_requests:
             self._idle.set()
+        if exchange.caller is not None:
+            exchange.caller.leave()
         if exchange.model is not None:
             self._metrics.answered(exchange.model, code)
 
@@ -166,28 +189,50 @@ class Gateway:
         return web.Response(text=problem or "ok", status=503 if problem else 200)
 
     async def _list_models(
-        self, _request: web.BaseRequest, _exchange: Exchange
+        self, _request: web.BaseRequest, exchange: Exchange
     ) -> web.StreamResponse:
-        return web.Response(body=self._catalog.listing, content_type="application/json")
+        key = exchange.caller.key if exchange.caller else None
+        listing = self._catalog.listing if key is None else self._catalog.listing_for(key.models)
+        return web.Response(body=listing, content_type="application/json")
 
     async def _show_model(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
         model = unquote(exchange.path[len(MODELS) + 1 :])
         route = self._route(model, exchange)
         url = URL(f"{route.base}/models/{quote(model)}", encoded=True)
-        return await self._proxy.forward(request, model, url, identity=exchange.identity)
+        return await self._forward(request, exchange, model, url)
 
     async def _chat(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
         body = await self._read(request)
         route = self._route(errors.parse_model(body), exchange)
-        return await self._proxy.forward(
-            request, route.model, route.chat, body=body, identity=exchange.identity
-        )
+        return await self._forward(request, exchange, route.model, route.chat, body)
 
     async def _responses(self, request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
         body = await self._read(request)
         route = self._route(errors.parse_model(body), exchange)
+        return await self._forward(request, exchange, route.model, route.responses, body)
+
+    async def _forward(
+        self,
+        request: web.BaseRequest,
+        exchange: Exchange,
+        model: str,
+        url: URL,
+        body: bytes | bytearray | None = None,
+    ) -> web.StreamResponse:
+        owner = exchange.caller.key.scope if exchange.caller else ANYBODY
+        scope = None
+        if self._scope_key:
+            scope = sign_scope(
+                self._scope_key, owner, method=request.method, path=url.raw_path, model=model
+            )
         return await self._proxy.forward(
-            request, route.model, route.responses, body=body, identity=exchange.identity
+            request,
+            model,
+            url,
+            body=body,
+            identity=exchange.identity,
+            scope=scope,
+            has_key=exchange.caller is not None,
         )
 
     async def _response(self, _request: web.BaseRequest, exchange: Exchange) -> web.StreamResponse:
@@ -195,6 +240,9 @@ class Gateway:
 
     def _route(self, model: str, exchange: Exchange) -> Route:
         route = self._catalog.route(model)
+        if exchange.caller is not None and not exchange.caller.key.may_use(model):
+            # The same answer as for a name that nobody has: names of other teams are not told.
+            route = None
         exchange.model = OTHER if route is None else model
         if route is None:
             raise errors.model_not_found(model)
@@ -246,6 +294,18 @@ def _announced(request: web.BaseRequest, limit: int) -> int | None:
     if length is not None and length > limit:
         raise errors.body_too_large(limit)
     return length
+
+
+def _only(request: web.BaseRequest, name: str) -> str | None:
+    """Return a header that must not be there twice; another reader could take the other one.
+
+    Raises:
+        Refusal: It is there twice.
+    """
+    values = request.headers.getall(name, ())
+    if len(values) > 1:
+        raise errors.bad_http()
+    return values[0] if values else None
 
 
 async def _let_send(request: web.BaseRequest) -> None:

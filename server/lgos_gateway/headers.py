@@ -8,6 +8,8 @@ from uuid import uuid4
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from lgos_contract.scope import SCOPE_HEADER
+
 REQUEST_ID: Final = "X-Request-Id"
 SERVER: Final = "lgos-gateway"
 """Value of the `Server` header, so that no answer names versions."""
@@ -25,7 +27,15 @@ _HOP_BY_HOP: Final = frozenset(
         "upgrade",
     }
 )
-_REQUEST_DROPPED: Final = _HOP_BY_HOP | {"host", "content-length", "expect", "x-request-id"}
+_REQUEST_DROPPED: Final = _HOP_BY_HOP | {
+    "host",
+    "content-length",
+    "expect",
+    "x-request-id",
+    SCOPE_HEADER.lower(),
+}
+"""A scope that a client sends is never passed on."""
+_WITHOUT_KEY: Final = _REQUEST_DROPPED | {"authorization"}
 _RESPONSE_DROPPED: Final = _HOP_BY_HOP | {"server", "x-request-id"}
 
 
@@ -35,9 +45,24 @@ def request_id(headers: CIMultiDictProxy[str]) -> str:
     return given if _USABLE_ID.fullmatch(given) else uuid4().hex
 
 
-def to_model(headers: CIMultiDictProxy[str], identity: str) -> CIMultiDict[str]:
-    """Return the headers of a client's request for the model's API."""
-    passed = _without(headers, _REQUEST_DROPPED)
+def to_model(
+    headers: CIMultiDictProxy[str],
+    identity: str,
+    *,
+    scope: str | None = None,
+    has_key: bool = False,
+) -> CIMultiDict[str]:
+    """Return the headers of a client's request for the model's API.
+
+    Args:
+        headers: What the client sent.
+        identity: The request's id.
+        scope: The signed scope.
+        has_key: Whether `Authorization` holds a key of the gateway, which is no model's business.
+    """
+    passed = _without(headers, _WITHOUT_KEY if has_key else _REQUEST_DROPPED)
+    if scope is not None:
+        passed[SCOPE_HEADER] = scope
     passed[REQUEST_ID] = identity
     return passed
 

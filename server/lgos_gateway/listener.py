@@ -7,12 +7,15 @@ after its handler began to read it fails at once; aiohttp would let the handler 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
+from typing import Any
 
 from aiohttp import web
 
 from lgos_gateway import errors, headers
+from lgos_gateway.metrics import Metrics
 
 logger = logging.getLogger(__name__)
 
@@ -20,12 +23,61 @@ logger = logging.getLogger(__name__)
 class _Connection(web.RequestHandler):
     """One connection of a client."""
 
-    __slots__ = ()
+    __slots__ = ("_header_timeout_seconds", "_header_timer", "_metrics")
+
+    def __init__(
+        self, server: web.Server, metrics: Metrics, header_timeout_seconds: float, **options: Any
+    ) -> None:
+        super().__init__(server, **options)
+        self._metrics = metrics
+        self._header_timeout_seconds = header_timeout_seconds
+        self._header_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._await_headers()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Stop to wait."""
+        self._headers_came()
+        super().connection_lost(exc)
+
+    def _await_headers(self) -> None:
+        if self._header_timer is None:
+            self._header_timer = self._loop.call_later(
+                self._header_timeout_seconds, self._refuse_late_headers
+            )
+
+    def _headers_came(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def _refuse_late_headers(self) -> None:
+        self._header_timer = None
+        transport = self.transport
+        if transport is None or self._current_request is not None or self._messages:
+            return
+        refusal = errors.headers_stalled(self._header_timeout_seconds)
+        self._metrics.refused(errors.Reason.TIMEOUT)
+        body = refusal.body()
+        head = (
+            f"HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\nServer: {headers.SERVER}\r\n\r\n"
+        )
+        transport.write(head.encode() + body)
+        transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes of the client; what is no HTTP ends the body that is being read."""
         super().data_received(data)
         reading = self._current_request
+        if reading is None and not self._messages:
+            # Part of the headers: a client that sends them byte by byte gets no longer than another one.
+            self._await_headers()
+        else:
+            self._headers_came()
         if reading is None or not self._messages or reading.content.is_eof():
             return
         # A message behind an unfinished body is never a request: it is the parser's error about that body.
@@ -50,6 +102,8 @@ class _Connection(web.RequestHandler):
             msg = "the answer has begun; there is no other one"
             raise ConnectionError(msg)
         refusal = errors.gateway_failed() if status >= 500 else errors.bad_http(status)
+        if refusal.reason is not None:
+            self._metrics.refused(refusal.reason)
         answer = web.Response(
             status=refusal.status,
             body=refusal.body(),
@@ -61,8 +115,24 @@ class _Connection(web.RequestHandler):
 
 
 class Listener(web.Server):
-    """`aiohttp.web.Server` whose connections answer in the OpenAI envelope."""
+    """`aiohttp.web.Server` whose connections answer in the OpenAI envelope.
+
+    Args:
+        handler: Answers requests.
+        metrics: Told of requests that never reach the handler.
+        header_timeout_seconds: How long a client may take for its headers.
+        options: Those of `aiohttp.web.Server`.
+    """
+
+    def __init__(
+        self, handler: Any, metrics: Metrics, *, header_timeout_seconds: float, **options: Any
+    ) -> None:
+        super().__init__(handler, **options)
+        self._metrics = metrics
+        self._header_timeout_seconds = header_timeout_seconds
 
     def __call__(self) -> web.RequestHandler:
         """Make the protocol of a new connection."""
-        return _Connection(self, loop=self._loop, **self._kwargs)
+        return _Connection(
+            self, self._metrics, self._header_timeout_seconds, loop=self._loop, **self._kwargs
+        )

@@ -3,9 +3,11 @@
 | name | type | labels |
 | --- | --- | --- |
 | lgos_gateway_requests_total | counter | model, code |
+| lgos_gateway_refused_total | counter | reason |
 | lgos_gateway_upstream_seconds | histogram | model |
 | lgos_gateway_streams_open | gauge | |
 | lgos_gateway_models | gauge | |
+| lgos_gateway_api_keys | gauge | |
 | lgos_gateway_registry_age_seconds | gauge | |
 | lgos_build_info | gauge | version, python, component |
 
@@ -21,6 +23,8 @@ from importlib.metadata import version
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
+from lgos_gateway.errors import Reason
 
 OTHER: Final = "other"
 CLIENT_LEFT: Final = 499
@@ -39,6 +43,19 @@ class Metrics:
             "lgos_gateway_requests",
             "Requests for a model by the HTTP status that the client got (499: it left).",
             ["model", "code"],
+            registry=self.registry,
+        )
+        self._refused = Counter(
+            "lgos_gateway_refused",
+            "Requests that the gateway refused, by the reason.",
+            ["reason"],
+            registry=self.registry,
+        )
+        for reason in Reason:
+            self._refused.labels(reason)
+        self.api_keys = Gauge(
+            "lgos_gateway_api_keys",
+            "API keys that are known; 0 also when requests need none.",
             registry=self.registry,
         )
         self._upstream = Histogram(
@@ -85,6 +102,10 @@ class Metrics:
     def answered(self, model: str, code: int) -> None:
         """Count a request for a model."""
         self._requests.labels(model, str(code)).inc()
+
+    def refused(self, reason: Reason) -> None:
+        """Count a request that the gateway refused."""
+        self._refused.labels(reason).inc()
 
     def headers_came(self, model: str, seconds: float) -> None:
         """Note how long a model took until its response headers."""

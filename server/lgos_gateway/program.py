@@ -20,13 +20,14 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from lgos_contract.environment import METRICS_PATH
+from lgos_contract.environment import ENV_SCOPE_KEY, METRICS_PATH
 from lgos_gateway.app import Gateway
 from lgos_gateway.catalog import Catalog
+from lgos_gateway.keys import Keys
 from lgos_gateway.listener import Listener
 from lgos_gateway.metrics import Metrics
 from lgos_gateway.proxy import Proxy
-from lgos_gateway.settings import Settings, SettingsError, load_settings
+from lgos_gateway.settings import ENV_API_KEYS_DIR, Settings, SettingsError, load_settings
 from lgos_gateway.upstream import open_session
 from lgos_gateway.watcher import RegistryWatch
 from lgos_kube.client import KubeClient
@@ -74,7 +75,11 @@ async def serve(config: KubeConfig, settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     metrics = Metrics()
-    catalog = Catalog(metrics.models_changed)
+    catalog = Catalog(
+        metrics.models_changed,
+        cluster_domain=settings.cluster_domain,
+        trusted_hosts=settings.trusted_hosts,
+    )
     async with KubeClient(config, user_agent="lgos-gateway") as client:
         watch = RegistryWatch(client, catalog, settings.watch_namespaces)
         metrics.watch_age(lambda: watch.age_seconds)
@@ -108,7 +113,8 @@ async def serve_catalog(
         connect_timeout_seconds=settings.connect_timeout_seconds,
         read_timeout_seconds=settings.read_timeout_seconds,
     )
-    async with session, _exporting(metrics, settings):
+    keys = _load_keys(metrics, settings)
+    async with session, _exporting(metrics, settings), _following(keys):
         proxy = Proxy(session, metrics, read_timeout_seconds=settings.read_timeout_seconds)
         gateway = Gateway(
             catalog,
@@ -116,10 +122,14 @@ async def serve_catalog(
             metrics,
             max_body_bytes=settings.max_body_bytes,
             body_timeout_seconds=settings.body_timeout_seconds,
+            keys=keys,
+            scope_key=settings.scope_keys[0] if settings.scope_keys else b"",
             ready=ready,
         )
         server = Listener(
             gateway,
+            metrics,
+            header_timeout_seconds=settings.header_timeout_seconds,
             handler_cancellation=True,
             access_log=None,
             auto_decompress=False,
@@ -152,6 +162,33 @@ async def _drain(
             await gateway.idle()
     except TimeoutError:
         logger.warning("%d requests are cut off", gateway.open_requests)
+
+
+def _load_keys(metrics: Metrics, settings: Settings) -> Keys | None:
+    if settings.api_keys_dir is None:
+        logger.warning("requests need no API key: %s is not set", ENV_API_KEYS_DIR)
+        return None
+    if not settings.scope_keys:
+        logger.warning("models are not told whose key a request has: %s is not set", ENV_SCOPE_KEY)
+    keys = Keys(settings.api_keys_dir, metrics.api_keys.set)
+    try:
+        keys.load()
+    except OSError as error:
+        msg = f"{ENV_API_KEYS_DIR} is '{settings.api_keys_dir}': {error.strerror}; mount the Secret with the API keys there"
+        raise SettingsError(msg) from error
+    return keys
+
+
+@asynccontextmanager
+async def _following(keys: Keys | None) -> AsyncIterator[None]:
+    if keys is None:
+        yield
+        return
+    following = asyncio.create_task(keys.follow())
+    try:
+        yield
+    finally:
+        following.cancel()
 
 
 @asynccontextmanager

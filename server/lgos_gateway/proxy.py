@@ -61,6 +61,8 @@ class Proxy:
         *,
         body: bytes | bytearray | None = None,
         identity: str,
+        scope: str | None = None,
+        has_key: bool = False,
     ) -> web.StreamResponse:
         """Send a request on and pass the answer back; returns the answer, sent or ready to be sent.
 
@@ -74,7 +76,7 @@ class Proxy:
                 request.method,
                 url,
                 data=io.BytesIO(body) if body and len(body) > PLAIN_BYTES else body,
-                headers=headers.to_model(request.headers, identity),
+                headers=headers.to_model(request.headers, identity, scope=scope, has_key=has_key),
                 allow_redirects=False,
             )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

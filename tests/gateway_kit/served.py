@@ -20,18 +20,20 @@ from lgos_gateway.program import serve_catalog
 from lgos_gateway.settings import Settings
 
 DEADLINE_SECONDS = 10.0
+LOOPBACK = "127.0.0.1"
 
 
 def entry(
-    name: str, base_url: str = "http://127.0.0.1:9/v1", *, namespace: str = "team-a", **changes: Any
+    name: str, base_url: str = "", *, namespace: str = "team-a", **changes: Any
 ) -> RegistryEntry:
+    short = name.rpartition("/")[2]
     facts: dict[str, Any] = {
         "id": name,
         "namespace": namespace,
-        "name": name.rpartition("/")[2],
+        "name": short,
         "description": f"The model {name}.",
         "graph": "package.module:graph",
-        "base_url": base_url,
+        "base_url": base_url or f"http://{short}-api.{namespace}.svc:8000/v1",
         "state": ModelState.SERVING,
         "created": 1764518400,
         "owned_by": namespace,
@@ -93,7 +95,11 @@ async def gateway(**changes: Any) -> AsyncIterator[Served]:
         drain_seconds=1,
     )
     metrics = Metrics()
-    served = Served(Catalog(metrics.models_changed), metrics, replace(settings, **changes))
+    served = Served(
+        Catalog(metrics.models_changed, trusted_hosts=[LOOPBACK]),
+        metrics,
+        replace(settings, **changes),
+    )
     running = asyncio.create_task(
         serve_catalog(
             served.catalog,

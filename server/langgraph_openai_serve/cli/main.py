@@ -78,6 +78,7 @@ def argument_parser() -> argparse.ArgumentParser:
     render = add("render", _render, "Print what the operator would apply for manifests, as YAML.")
     _add_files(render)
     _add_sweep(add("sweep", _sweep, "Delete paused runs that nobody answered in time."))
+    _add_keys(add("keys", _keys, "Make API keys for the gateway."))
     add("serve", _serve, "Serve one model in its container; the environment says which.")
     add("gateway", _gateway, "Run the gateway; the environment configures it.")
     add("operator", _operator, "Run the operator; the environment configures it.")
@@ -137,6 +138,30 @@ def _add_sweep(sweep: argparse.ArgumentParser) -> None:
     )
     sweep.add_argument(
         "--dry-run", action="store_true", help="print what would be deleted and delete nothing"
+    )
+
+
+def _add_keys(keys: argparse.ArgumentParser) -> None:
+    actions = keys.add_subparsers(dest="action", required=True, metavar="ACTION")
+    summary = (
+        "Print a key's entry for the Secret of API keys, and the key itself to standard error."
+    )
+    new = actions.add_parser("new", help=summary, description=summary)
+    new.add_argument("id", metavar="ID", help="names the key in logs, such as ci-bot")
+    new.add_argument("--scope", required=True, help="owner of the key's runs, such as team-a")
+    new.add_argument(
+        "--model",
+        dest="models",
+        metavar="NAME",
+        action="append",
+        help="a model that the key may use, or a beginning with * at its end; may be given several times (default: all)",
+    )
+    new.add_argument("--requests-per-minute", type=int, metavar="N", help="rate limit of one pod")
+    new.add_argument(
+        "--max-concurrent", type=int, metavar="N", help="open requests at one pod at once"
+    )
+    new.add_argument(
+        "--expires-in", type=_duration, metavar="TIME", help="how long it is valid, as 90d"
     )
 
 
@@ -223,6 +248,25 @@ def _sweep(options: argparse.Namespace) -> int:
     with needs_extra("sweep", "postgres"):
         from langgraph_openai_serve.deploy.sweep import sweep
     return sweep(options.retention, dry_run=options.dry_run)
+
+
+def _keys(options: argparse.Namespace) -> int:
+    from langgraph_openai_serve.cli.keys import new_entry
+
+    try:
+        key, entry = new_entry(
+            options.id,
+            options.scope,
+            models=options.models,
+            requests_per_minute=options.requests_per_minute,
+            max_concurrent=options.max_concurrent,
+            expires_in=options.expires_in,
+        )
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    sys.stderr.write(f"The key, shown this once: {key}\n")
+    print(entry)
+    return 0
 
 
 def _serve(_options: argparse.Namespace) -> int:

@@ -23,6 +23,7 @@ from langgraph_openai_serve.deploy.process import (
 )
 from langgraph_openai_serve.deploy.registry import build_registry, mounted_declaration
 from langgraph_openai_serve.deploy.resources import open_resources
+from langgraph_openai_serve.deploy.scope_guard import ScopeGuard, owner_of
 from langgraph_openai_serve.deploy.server import (
     StopSignal,
     listen,
@@ -39,6 +40,7 @@ from langgraph_openai_serve.integrations.prometheus import (
 from langgraph_openai_serve.web.exchange import Limits
 from langgraph_openai_serve.web.server import LanggraphOpenaiServe
 from lgos_contract.environment import ENV_METRICS_PORT, ENV_PORT
+from lgos_contract.scope import ScopeVerifier
 
 logger = logging.getLogger(__name__)
 
@@ -114,15 +116,26 @@ async def _serve_model(
         limits = Limits(
             body_bytes=settings.max_body_bytes, keep_alive_seconds=settings.sse_keep_alive_seconds
         )
-        api = LanggraphOpenaiServe(registry=models, limits=limits).bind_openai_api()
+        api = LanggraphOpenaiServe(
+            registry=models,
+            checkpoint_scope=owner_of if settings.scope_keys else None,
+            limits=limits,
+        ).bind_openai_api()
         listener = listen(settings.host, settings.port, port_setting=ENV_PORT)
         stop.started()
         await serve_until(
             stop.requested,
             api,
             listener,
+            app=_guarded(api, settings, declaration.id),
             drain_seconds=settings.drain_seconds,
             keep_alive_seconds=settings.keep_alive_seconds,
             started=lambda: logger.info("serving %s on port %d", declaration.id, settings.port),
             draining=observer.drain_started,
         )
+
+
+def _guarded(api: LanggraphOpenaiServe, settings: ServeSettings, model: str) -> ScopeGuard | None:
+    if not settings.scope_keys:
+        return None
+    return ScopeGuard(api.app, ScopeVerifier(settings.scope_keys, model))

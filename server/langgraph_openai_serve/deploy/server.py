@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from langgraph_openai_serve.errors import ConfigurationError
 from langgraph_openai_serve.web.server import LanggraphOpenaiServe
@@ -82,6 +83,7 @@ async def serve_until(
     api: LanggraphOpenaiServe,
     listener: socket.socket,
     *,
+    app: ASGIApp | None = None,
     drain_seconds: float,
     keep_alive_seconds: int,
     started: Callable[[], None] = lambda: None,
@@ -93,13 +95,14 @@ async def serve_until(
         stop: Asks for the drain.
         api: The bound server.
         listener: A listening socket; it is closed at the end.
+        app: Answers requests in place of the server's own application, which it passes them on to.
         drain_seconds: How long open requests may take after `stop`.
         keep_alive_seconds: How long an idle connection stays open.
         started: Called once requests are answered.
         draining: Called when the drain begins.
     """
     config = uvicorn.Config(
-        api.app,
+        app or api.app,
         lifespan="on",
         ws="none",
         log_config=None,

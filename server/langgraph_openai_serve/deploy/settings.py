@@ -10,6 +10,7 @@ from typing import Final
 
 from langgraph_openai_serve.errors import ConfigurationError
 from lgos_contract import environment as names
+from lgos_contract.scope import parse_scope_keys
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 PORT_MAX: Final = 65535
@@ -35,6 +36,8 @@ class ServeSettings:
     postgres_dsn: str | None
     lease_ttl_seconds: int
     log_level: str
+    scope_keys: tuple[bytes, ...] = ()
+    """Requests must carry a scope header signed with one of them; empty: anybody may ask."""
 
 
 def load_settings(environ: Mapping[str, str] = os.environ) -> ServeSettings:
@@ -64,6 +67,7 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> ServeSettings:
         postgres_dsn=environ.get(names.ENV_POSTGRES_DSN) or None,
         lease_ttl_seconds=_integer(environ, names.ENV_LEASE_TTL_SECONDS, 60, 2, 3600),
         log_level=log_level(environ),
+        scope_keys=_scope_keys(environ),
     )
 
 
@@ -78,6 +82,14 @@ def log_level(environ: Mapping[str, str] = os.environ) -> str:
         msg = f"{names.ENV_LOG_LEVEL} is '{level}'; set it to one of {', '.join(LOG_LEVELS)}"
         raise ConfigurationError(msg)
     return level
+
+
+def _scope_keys(environ: Mapping[str, str]) -> tuple[bytes, ...]:
+    try:
+        return parse_scope_keys(environ.get(names.ENV_SCOPE_KEY, ""))
+    except ValueError as error:
+        msg = f"{names.ENV_SCOPE_KEY} {error}"
+        raise ConfigurationError(msg) from error
 
 
 def termination_log(environ: Mapping[str, str] = os.environ) -> Path:

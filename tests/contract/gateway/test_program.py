@@ -27,7 +27,7 @@ async def program(**environ: str) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
         LGOS,
         "gateway",
-        env={**os.environ, "LGOS_HOST": "127.0.0.1", **environ},
+        env={**os.environ, "LGOS_HOST": "127.0.0.1", "LGOS_TRUSTED_HOSTS": "127.0.0.1", **environ},
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
