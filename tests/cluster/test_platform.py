@@ -51,6 +51,7 @@ class Platform:
                 f"{component}.image.tag": tag,
                 f"{component}.image.pullPolicy": "IfNotPresent",
             }
+        sets["gateway.apiKeys.enabled"] = "false"
         self.run_helm(
             "install", "lgos", str(ROOT / "charts" / "lgos"), "--create-namespace", "--wait", "--timeout=180s",
             *[part for key, value in sets.items() for part in ("--set", f"{key}={value}")],

@@ -80,7 +80,7 @@ def test_watching_named_namespaces_renders_roles_only(render: Render) -> None:
         for component in ("operator", "gateway")
     }
     for pod in pods(documents):
-        watched = {e["name"]: e["value"] for e in pod["containers"][0]["env"]}
+        watched = plain(pod["containers"][0]["env"])
         assert watched["LGOS_WATCH_NAMESPACES"] == "team-a,team-b"
 
 
@@ -129,7 +129,7 @@ def test_pods_meet_pod_security_restricted(render: Render) -> None:
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         for volume in pod["volumes"]:
-            assert set(volume) <= {"name", "emptyDir"}
+            assert set(volume) <= {"name", "emptyDir", "secret"}
         for container in pod["containers"]:
             security = container["securityContext"]
             assert security["allowPrivilegeEscalation"] is False
@@ -194,6 +194,44 @@ def test_the_gateway_may_read_the_registry_and_nothing_else(render: Render) -> N
     ]
 
 
+def plain(environ: list[dict[str, Any]]) -> dict[str, str]:
+    """The variables whose values stand in the chart."""
+    return {each["name"]: each["value"] for each in environ if "value" in each}
+
+
+def gateway_pod(documents: list[Any]) -> Any:
+    [pod] = [p for p in pods(documents) if p["containers"][0]["name"] == "gateway"]
+    return pod
+
+
+def test_the_gateway_asks_for_keys_of_a_secret_that_may_come_later(render: Render) -> None:
+    from lgos_gateway.settings import ENV_API_KEYS_DIR
+
+    pod = gateway_pod(render())
+    [keys] = [volume["secret"] for volume in pod["volumes"] if volume["name"] == "api-keys"]
+    assert keys == {"secretName": "lgos-api-keys", "optional": True}
+    environ = {each["name"]: each for each in pod["containers"][0]["env"]}
+    mounts = {mount["name"]: mount for mount in pod["containers"][0]["volumeMounts"]}
+    assert mounts["api-keys"] == {
+        "name": "api-keys", "mountPath": environ[ENV_API_KEYS_DIR]["value"], "readOnly": True
+    }  # fmt: skip
+    assert environ["LGOS_SCOPE_KEY"]["valueFrom"]["secretKeyRef"]["optional"] is True
+    off = gateway_pod(render("--set", "gateway.apiKeys.enabled=false"))
+    assert ENV_API_KEYS_DIR not in {each["name"] for each in off["containers"][0]["env"]}
+    assert [volume["name"] for volume in off["volumes"]] == ["tmp"]
+
+
+def test_an_autoscaled_gateway_names_no_replicas_itself(render: Render) -> None:
+    documents = render("--set", "gateway.autoscaling.enabled=true")
+    [scaler] = of_kind(documents, "HorizontalPodAutoscaler")
+    [gateway] = [
+        d for d in of_kind(documents, "Deployment") if d["metadata"]["name"].endswith("gateway")
+    ]
+    assert scaler["spec"]["scaleTargetRef"]["name"] == gateway["metadata"]["name"]
+    assert "replicas" not in gateway["spec"]
+    assert of_kind(render(), "HorizontalPodAutoscaler") == []
+
+
 def test_a_stopping_gateway_is_done_before_it_is_killed(render: Render) -> None:
     from lgos_gateway.program import CUT_SECONDS
     from lgos_gateway.settings import load_settings
@@ -204,7 +242,7 @@ def test_a_stopping_gateway_is_done_before_it_is_killed(render: Render) -> None:
     )  # fmt: skip
     [pod] = [p for p in pods(documents) if p["containers"][0]["name"] == "gateway"]
     [container] = pod["containers"]
-    settings = load_settings({e["name"]: e["value"] for e in container["env"]})
+    settings = load_settings(plain(container["env"]))
     pause = container["lifecycle"]["preStop"]["sleep"]["seconds"]
     needed = pause + settings.shutdown_delay_seconds + settings.drain_seconds + 2 * CUT_SECONDS
     assert needed < pod["terminationGracePeriodSeconds"]
@@ -226,7 +264,7 @@ def test_the_operator_gets_model_defaults_as_it_reads_them(render: Render) -> No
         "--set", "modelDefaults.resources.requests.cpu=200m",
     )  # fmt: skip
     [pod] = [p for p in pods(documents) if p["containers"][0]["name"] == "operator"]
-    settings = load_settings({e["name"]: e["value"] for e in pod["containers"][0]["env"]})
+    settings = load_settings(plain(pod["containers"][0]["env"]))
     defaults = settings.model_defaults.model_dump(mode="json", by_alias=True, exclude_none=True)
     assert defaults == {
         "envFrom": [{"secretRef": {"name": "lgos-platform", "optional": True}}],
@@ -272,7 +310,8 @@ CHANGED: dict[str, Any] = {
     "*.tolerations": [{"key": "a"}], "*.topologySpreadConstraints": [{"maxSkew": 1}],
     "gateway.service.type": "NodePort", "*.priorityClassName": "high", "*.serviceAccount.name": "mine",
     "gateway.drainSeconds": 26, "sweep.schedule": "0 0 * * *", "sweep.retention": "1h",
-    "sweep.existingSecret": "mine",
+    "*.existingSecret": "mine", "gateway.apiKeys.existingSecret": "mine",
+    "gateway.scopeKey.existingSecret": "mine",
 }  # fmt: skip
 
 
@@ -304,5 +343,7 @@ def test_every_value_changes_what_is_rendered(
     sweep.write_text(
         json.dumps({"sweep": {"enabled": True, "image": {"repository": "team/models"}}})
     )
-    everything = ("--values", str(sweep))
+    everything = ["--values", str(sweep)]
+    if path[:2] == ("gateway", "autoscaling") and path[2] != "enabled":
+        everything += ["--set", "gateway.autoscaling.enabled=true"]
     assert render(*everything, "--values", str(file)) != render(*everything)

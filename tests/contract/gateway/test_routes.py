@@ -338,7 +338,7 @@ async def test_an_unreachable_model_is_a_503_that_says_when_to_come_back(
 async def test_a_name_that_does_not_resolve_is_a_503(
     client: aiohttp.ClientSession, served: Served
 ) -> None:
-    served.catalog.put("team-b", data_of(entry("lost", "http://lost.invalid:8000/v1")))
+    served.catalog.put("team-b", data_of(entry("lost", namespace="team-b")))
     async with client.post("/v1/responses", json={"model": "lost"}) as answer:
         assert answer.status == 503
 

@@ -76,7 +76,8 @@ def test_render_tells_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["dev", "check", "render", "sweep", "serve", "gateway", "operator", "version"]
+    "command",
+    ["dev", "check", "render", "keys", "sweep", "serve", "gateway", "operator", "version"],
 )
 def test_reference_names_every_command_and_option(
     command: str, capsys: pytest.CaptureFixture[str]
