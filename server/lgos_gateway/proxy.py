@@ -22,6 +22,7 @@ from yarl import URL
 
 from lgos_gateway import errors, headers
 from lgos_gateway.metrics import Metrics
+from lgos_gateway.upstream import ModelConnection
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,10 @@ _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
 
 class ModelBrokeOff(Exception):
     """A model's API ended its answer early, after the headers went out; the client's connection is aborted."""
+
+
+class _ClientLeft(ConnectionResetError):
+    """The client's connection is closed."""
 
 
 class Proxy:
@@ -116,16 +121,12 @@ class Proxy:
             self._metrics.streams_open.inc()
         try:
             await answer.prepare(request)
-            read, write = upstream.content.readany, answer.write
-            while True:
-                try:
-                    chunk = await read()
-                except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                    message = f"{model} broke off its answer: {str(error) or type(error).__name__}"
-                    raise ModelBrokeOff(message) from error
-                if not chunk:
-                    break
-                await write(chunk)
+            while chunk := await _read(model, upstream):
+                await answer.write(chunk)
+                connection = upstream.connection
+                # The headers are on their way with the first part; the others need no task.
+                if connection is not None and answer.headers.get("Transfer-Encoding") == "chunked":
+                    await _pipe(model, upstream, connection, request)
             await answer.write_eof()
         finally:
             if is_event_stream:
@@ -138,6 +139,43 @@ class Proxy:
         if isinstance(error, TimeoutError):
             return errors.model_silent(model, self._read_timeout_seconds)
         return errors.model_broke_off(model)
+
+
+async def _read(model: str, upstream: aiohttp.ClientResponse) -> bytes:
+    try:
+        return await upstream.content.readany()
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise _broke_off(model, error) from error
+
+
+async def _pipe(
+    model: str,
+    upstream: aiohttp.ClientResponse,
+    connection: aiohttp.connector.Connection,
+    request: web.BaseRequest,
+) -> None:
+    """Write the rest of a chunked answer straight to the client's socket, as it comes."""
+    client, source = request.protocol, connection.protocol
+    transport = request.transport
+    if transport is None or not isinstance(source, ModelConnection):
+        return
+
+    def write(chunk: bytes) -> bool:
+        if transport.is_closing():
+            raise _ClientLeft
+        transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        return not client.writing_paused
+
+    try:
+        await source.pipe(upstream.content, write, request.writer.drain)
+    except _ClientLeft:
+        raise
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise _broke_off(model, error) from error
+
+
+def _broke_off(model: str, error: Exception) -> ModelBrokeOff:
+    return ModelBrokeOff(f"{model} broke off its answer: {str(error) or type(error).__name__}")
 
 
 def abort(request: web.BaseRequest) -> None:

@@ -4,19 +4,25 @@ A pod that drains closes its idle connections. A request that goes out on such a
 whether a POST may be sent once more. So the connector lets the event loop look at the socket before a kept connection
 is used: one that was closed is dropped while nothing was sent, and another one is taken. A new connection is used
 whatever becomes of it: where something accepts and closes at once, dropping it would connect for ever.
+
+A streamed body does not wake a task for each part: the connection hands what a read of the socket brought to a function,
+at once, and the task sleeps until the body ends or the function wants a pause. What then comes waits in aiohttp's reader,
+which stops reading from the socket when it has enough.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 
 if TYPE_CHECKING:
     from aiohttp import ClientRequest, ClientTimeout
-    from aiohttp.client_proto import ResponseHandler
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
@@ -26,11 +32,89 @@ DNS_SECONDS: Final = 10
 """How long the address of a Service is remembered."""
 
 
+Write = Callable[[bytes], bool]
+"""Takes a part of a body; says whether it takes more for now."""
+
+
+class ModelConnection(ResponseHandler):
+    """A connection to a model's API that can hand its body to a function."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._content: aiohttp.StreamReader | None = None
+        self._write: Write | None = None
+        self._woken: asyncio.Future[None] | None = None
+        self._is_pumping = False
+
+    async def pipe(
+        self, content: aiohttp.StreamReader, write: Write, drain: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Hand the rest of a body to `write`, and wait for `drain` whenever it takes no more.
+
+        Raises:
+            Exception: The body ended early, or `write` failed.
+        """
+        try:
+            while True:
+                self._content, self._write = content, write
+                self._woken = woken = asyncio.get_running_loop().create_future()
+                self._pump()
+                await woken
+                if content.at_eof():
+                    return
+                await drain()
+        finally:
+            self._content = self._write = self._woken = None
+
+    def data_received(self, data: bytes) -> None:
+        """Take what a read of the socket brought."""
+        super().data_received(data)
+        if self._write is not None:
+            self._pump()
+
+    def set_exception(self, exc: BaseException, exc_cause: BaseException | None = None) -> None:
+        """Take note that the connection is lost or silent."""
+        super().set_exception(exc, exc if exc_cause is None else exc_cause)
+        if self._content is not None:
+            self._pump(exc)
+
+    def _pump(self, lost: BaseException | None = None) -> None:
+        content, write = self._content, self._write
+        if content is None or write is None or self._is_pumping:
+            return
+        takes_more = True
+        self._is_pumping = True
+        try:
+            # Reading makes room, for which aiohttp parses what it held back: it calls `data_received` meanwhile.
+            while takes_more and (chunk := content.read_nowait()):
+                takes_more = write(chunk)
+        except Exception as error:  # noqa: BLE001 - passed on to the task that waits
+            self._wake(error)
+            return
+        finally:
+            self._is_pumping = False
+        if content.at_eof() or (not takes_more and lost is None):
+            self._wake(None)
+        elif lost is not None:
+            self._wake(lost)
+
+    def _wake(self, error: BaseException | None) -> None:
+        woken = self._woken
+        self._content = self._write = self._woken = None
+        if woken is None or woken.done():
+            return
+        if error is None:
+            woken.set_result(None)
+        else:
+            woken.set_exception(error)
+
+
 class FreshConnector(aiohttp.TCPConnector):
     """A connector that hands out no kept connection that the other side has closed."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self._factory: Any = functools.partial(ModelConnection, loop=self._loop)
         self._used: WeakSet[ResponseHandler] = WeakSet()
 
     async def connect(
