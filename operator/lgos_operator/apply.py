@@ -16,6 +16,7 @@ from lgos_operator import checks, names
 from lgos_operator.cluster import CHILD_KINDS, Cluster
 from lgos_operator.compare import covers
 from lgos_operator.desired import render
+from lgos_operator.events import Events, EventType
 from lgos_operator.metrics import Metrics
 from lgos_operator.resource import Model, Object
 from lgos_operator.settings import ModelDefaults
@@ -46,12 +47,16 @@ class Applier:
         cluster: What the operator owns, and how it is written.
         defaults: What the installation adds to each model.
         metrics: Where repairs are counted.
+        events: Where repairs are told.
     """
 
-    def __init__(self, cluster: Cluster, defaults: ModelDefaults, metrics: Metrics) -> None:
+    def __init__(
+        self, cluster: Cluster, defaults: ModelDefaults, metrics: Metrics, events: Events
+    ) -> None:
         self._cluster = cluster
         self._defaults = defaults
         self._metrics = metrics
+        self._events = events
 
     def owned(self, obj: Object, kind: str, name: str) -> Object | None:
         """Return an object from the cache, if it belongs to the LanggraphModel `obj`."""
@@ -100,8 +105,7 @@ class Applier:
         elif _applied_hash(live) == applied:
             if covers(live, _without_type(child)):
                 return False
-            self._metrics.repaired(kind)
-            logger.warning("%s %s/%s was changed by others and is repaired", kind, *key)
+            await self._tell_repair(obj, kind, name)
         try:
             if live is not None and kind == "Deployment" and "replicas" not in child["spec"]:
                 await self._hand_over_replicas(child, model.manifest.spec.api.least_replicas)
@@ -111,6 +115,12 @@ class Applier:
                 raise
             raise RefusedError(checks.apply_refused(kind, name, error.message)) from error
         return True
+
+    async def _tell_repair(self, obj: Object, kind: str, name: str) -> None:
+        self._metrics.repaired(kind)
+        text = f"The {kind} '{name}' was changed by others and is repaired."
+        logger.warning("%s: %s", obj["metadata"]["namespace"], text)
+        await self._events.tell(obj, EventType.WARNING, "DriftRepaired", text)
 
     async def _hand_over_replicas(self, child: Object, least: int) -> None:
         """Keep the number of pods when we stop naming it, and wake a Deployment that was scaled to 0."""

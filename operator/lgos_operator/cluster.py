@@ -147,6 +147,11 @@ class Cluster:
         )
         self._remember("ConfigMap", answer)
 
+    async def create_event(self, event: Object) -> None:
+        """Write one Kubernetes Event."""
+        path = f"/api/v1/namespaces/{event['metadata']['namespace']}/events"
+        await self._client.request("POST", path, body=event)
+
     async def patch_registry(self, namespace: str, body: Object) -> None:
         """Change keys of the registry ConfigMap of a namespace."""
         path = object_path("ConfigMap", (namespace, REGISTRY_NAME))

@@ -16,7 +16,7 @@ _RECONCILE_BUCKETS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0)
 _PATH = re.compile(
     r"^/apis?(?:/[^/]+)?/v[^/]+(?:/namespaces/[^/]+)?/(?P<resource>[a-z]+)(?:/[^/]+(?:/(?P<sub>[a-z]+))?)?$"
 )
-RESULTS: Final = ("noop", "applied", "waiting", "rejected", "error")
+RESULTS: Final = ("noop", "applied", "waiting", "rejected", "paused", "error")
 
 
 class Metrics:

@@ -25,6 +25,7 @@ from lgos_kube.listwatch import ListWatch
 from lgos_operator import names
 from lgos_operator.apply import Applier
 from lgos_operator.cluster import WATCH_PARAMS, Cluster, watch_paths
+from lgos_operator.events import Events
 from lgos_operator.handlers import watcher
 from lgos_operator.health import serve_http
 from lgos_operator.metrics import Metrics
@@ -70,12 +71,14 @@ class Operator:
         self.cluster = Cluster(client, watches, settings.watch_namespaces)
         self.registry = RegistryWriter(self.cluster, self.models, self.queue.add)
         self.sweeper = Sweeper(self.cluster, self.models, resync_seconds=settings.resync_seconds)
+        events = Events(self.cluster, now=lambda: datetime.now(UTC), clock=loop.time)
         self.reconciler = Reconciler(
             models=self.models,
             cluster=self.cluster,
             registry=self.registry,
             pods=PodWatch(self.cluster, self.queue.add_after, loop.time),
-            applier=Applier(self.cluster, settings.model_defaults, metrics),
+            applier=Applier(self.cluster, settings.model_defaults, metrics, events),
+            events=events,
             again=self.queue.add_after,
             now=lambda: datetime.now(UTC),
             clock=loop.time,

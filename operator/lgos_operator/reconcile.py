@@ -27,6 +27,7 @@ from lgos_operator import checks, names
 from lgos_operator.apply import Applier, LeftoverError, RefusedError
 from lgos_operator.cluster import Cluster
 from lgos_operator.desired import registry_entry
+from lgos_operator.events import Events, EventType
 from lgos_operator.models import ModelCache
 from lgos_operator.podwatch import PodWatch
 from lgos_operator.registry import RegistryWriter
@@ -44,8 +45,8 @@ from lgos_operator.resource import (
 from lgos_operator.status import (
     ConditionType,
     Verdict,
-    condition_reason,
     conditions,
+    find_condition,
     pending,
     status_patch,
 )
@@ -93,6 +94,7 @@ class Reconciler:
         registry: The model registry's writer.
         pods: Reads pods of unfinished rollouts.
         applier: Applies the models' objects.
+        events: Where changes of the condition Ready are told.
         again: Asks for another look after some seconds.
         now: The wall clock, for transition times.
         clock: Monotonic seconds.
@@ -106,6 +108,7 @@ class Reconciler:
         registry: RegistryWriter,
         pods: PodWatch,
         applier: Applier,
+        events: Events,
         again: Callable[[Key, float], None],
         now: Callable[[], datetime],
         clock: Callable[[], float],
@@ -115,6 +118,7 @@ class Reconciler:
         self._registry = registry
         self._pods = pods
         self._applier = applier
+        self._events = events
         self._again = again
         self._now = now
         self._clock = clock
@@ -128,6 +132,7 @@ class Reconciler:
             # The garbage collector deletes the objects: they name the LanggraphModel as their owner.
             self._registry.forget(key)
             self._pods.forget(key)
+            self._events.forget(key)
             self._reported.pop(key, None)
             self._unobserved.pop(key, None)
             return Result.NOOP
@@ -265,7 +270,23 @@ class Reconciler:
             return False
         self._reported[key] = self._clock()
         self._models.put(answer, is_own_write=True)
+        await self._tell(obj, seen.ready)
         return True
+
+    async def _tell(self, obj: Object, ready: Verdict) -> None:
+        """Tell of a change of the condition Ready; the first steps of a new model are no news."""
+        before = find_condition(obj.get("status") or {}, ConditionType.READY)
+        if before is not None and (before["status"], before["reason"]) == (
+            ready.status,
+            ready.reason,
+        ):
+            return
+        if ready.is_false:
+            await self._events.tell(obj, EventType.WARNING, ready.reason, ready.message)
+        elif ready.is_true:
+            await self._events.tell(obj, EventType.NORMAL, ready.reason, ready.message)
+        elif before is not None and before["status"] == "True":
+            await self._events.tell(obj, EventType.NORMAL, "RolloutStarted", ready.message)
 
     def _status(self, key: Key, obj: Object, seen: Observation) -> Object:
         namespace, name = key
@@ -301,7 +322,8 @@ class Reconciler:
 
     def _was_registered(self, obj: Object) -> bool:
         """Whether the gateway listed the model: one that was hidden or suspended has to become available first."""
-        return condition_reason(obj.get("status") or {}, ConditionType.REGISTERED) == "Registered"
+        found = find_condition(obj.get("status") or {}, ConditionType.REGISTERED) or {}
+        return (found.get("status"), found.get("reason")) == ("True", "Registered")
 
 
 def _state(model: Model, *, is_serving: bool) -> ModelState:

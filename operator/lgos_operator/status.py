@@ -103,11 +103,11 @@ def conditions(
     return found
 
 
-def condition_reason(status: Object, kind: ConditionType) -> str | None:
-    """Return the `reason` of one condition of a LanggraphModel's status, if the condition is true."""
+def find_condition(status: Object, kind: ConditionType) -> Object | None:
+    """Return one condition of a LanggraphModel's status."""
     for condition in status.get("conditions") or ():
-        if condition.get("type") == kind.value and condition.get("status") == "True":
-            return str(condition.get("reason"))
+        if condition.get("type") == kind.value:
+            return dict(condition)
     return None
 
 

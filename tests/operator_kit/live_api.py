@@ -20,6 +20,7 @@ COLLECTIONS = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    "Event": "/api/v1/namespaces/{}/events",
     "Pod": "/api/v1/namespaces/{}/pods",
     "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",

@@ -200,6 +200,14 @@ async def test_drift_is_repaired_and_foreign_fields_stay(
     found = await eventually(repaired, within=5)
     assert found["metadata"]["labels"]["foreign"] == "1"
     assert 'lgos_operator_drift_repairs_total{kind="Deployment"} 1.0' in await running.metrics()
+    events = [
+        event
+        for event in await api.list("Event")
+        if event["involvedObject"]["kind"] == "LanggraphModel"
+    ]
+    model = await api.model("one")
+    assert {event["involvedObject"]["uid"] for event in events} == {model["metadata"]["uid"]}
+    assert {"Ready", "DriftRepaired"} <= {event["reason"] for event in events}
     await api.delete("Service", "one-api")
 
     async def back() -> bool | None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from lgos_kube.client import KubeClient
+from lgos_operator.events import EventType
 from lgos_operator.handlers import observed
 from lgos_operator.metrics import Metrics
 from lgos_operator.program import Operator
@@ -460,3 +461,58 @@ async def test_replicas_that_only_we_own_are_handed_over_to_an_autoscaler(bench:
     await bench.idle()
     assert bench.api.calls.count(("PATCH", deployment)) == 2
     assert bench.api.objects[deployment]["spec"]["replicas"] == 3
+
+
+def told(bench: Bench) -> list[tuple[str, str]]:
+    """Return type and reason of all events, in order."""
+    found = [
+        obj for path, obj in bench.api.objects.items() if path.startswith(f"/api/v1{NS}/events/")
+    ]
+    return [(obj["type"], obj["reason"]) for obj in found]
+
+
+async def test_events_tell_of_changes_and_not_of_states(bench: Bench) -> None:
+    await bench.serve()
+    assert told(bench) == [("Normal", "Ready")]
+    deployment = bench.api.objects[f"{DEPLOYMENT}/research-api"]
+    deployment["status"]["updatedReplicas"] = 0
+    bench.api.put(f"{DEPLOYMENT}/research-api", deployment)
+    await bench.becomes("research", "Ready", "Unknown", "Reconciling")
+    bench.available()
+    await bench.becomes("research", "Ready", "True", "Ready")
+    bench.change("research", features=["client_events", "client_events"])
+    await bench.becomes("research", "Ready", "False", "InvalidSpec")
+    await bench.idle()
+    bench.operator.queue.add(("team-a", "research"))
+    await bench.idle()
+    assert told(bench)[1:] == [
+        ("Normal", "RolloutStarted"),
+        ("Normal", "Ready"),
+        ("Warning", "InvalidSpec"),
+    ]
+
+
+async def test_a_repair_is_told(bench: Bench) -> None:
+    await bench.serve()
+    obj = bench.api.objects[f"{SERVICE}/research-api"]
+    obj["spec"]["type"] = "NodePort"
+    bench.api.put(f"{SERVICE}/research-api", obj)
+    await eventually(lambda: _as_async(("Warning", "DriftRepaired") in told(bench) or None))
+
+
+async def test_events_that_cannot_be_written_stop_nothing(bench: Bench) -> None:
+    bench.api.failures["POST", f"/api/v1{NS}/events"] = (403, "cannot create events")
+    await bench.serve()
+    assert told(bench) == []
+
+
+async def test_a_model_that_flaps_does_not_flood_the_api_server(bench: Bench) -> None:
+    await bench.serve()
+    events = bench.operator.reconciler._events
+    obj = bench.api.objects[f"{MODEL}/research"]
+    bench.api.calls.clear()
+    for number in range(100):
+        await events.tell(obj, EventType.WARNING, "Flaps", str(number))
+    assert len(bench.api.calls) == 24, "25 of a model, and one told that it is ready"
+    await events.tell(stored("other"), EventType.WARNING, "Flaps", "another model has its own")
+    assert len(bench.api.calls) == 25
