@@ -17,7 +17,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph_openai_serve import RunKey
 from langgraph_openai_serve.errors import LeaseLost
 from langgraph_openai_serve.integrations.postgres import FencedPostgresSaver, open_platform
-from langgraph_openai_serve.integrations.postgres.connections import pool_of, taken
+from langgraph_openai_serve.integrations.postgres.connections import pool_of
 from langgraph_openai_serve.integrations.postgres.platform import PostgresPlatform
 from langgraph_openai_serve.ports.coordinator import RunLease, current_lease, run_key
 from langgraph_openai_serve.ports.observer import LeaseWrite
@@ -217,7 +217,7 @@ async def test_cancellation_that_comes_together_with_a_connection_is_not_lost(
     pool = pool_of(dsn, name="lgos-test", min_size=1, max_size=1, timeout=5)
 
     async def work() -> None:
-        async with taken(pool):
+        async with pool.connection():
             await asyncio.sleep(60)
 
     async with pool:
@@ -231,5 +231,5 @@ async def test_cancellation_that_comes_together_with_a_connection_is_not_lost(
         await asyncio.wait([task], timeout=2)
 
         assert task.cancelled()
-        async with asyncio.timeout(2), taken(pool):
+        async with asyncio.timeout(2), pool.connection():
             pass

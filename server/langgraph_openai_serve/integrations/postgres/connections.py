@@ -7,8 +7,6 @@ peer that vanished without a word is noticed within seconds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from psycopg import AsyncConnection
@@ -23,6 +21,23 @@ CONNECT_SECONDS: Final = 5
 
 Connection = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Connection]
+
+
+class _Pool(Pool):
+    """Gives no connection to a task that was cancelled.
+
+    The pool waits with `asyncio.wait_for`, which before Python 3.12 loses a cancellation that comes together with the
+    connection: a run would go on for a client that has left.
+    """
+
+    async def getconn(self, timeout: float | None = None) -> Connection:  # noqa: ASYNC109 - the signature of the pool
+        task = asyncio.current_task()
+        before = 0 if task is None else task.cancelling()
+        connection = await super().getconn(timeout)
+        if task is not None and task.cancelling() > before:
+            await self.putconn(connection)
+            raise asyncio.CancelledError
+        return connection
 
 
 def pool_of(
@@ -41,7 +56,7 @@ def pool_of(
     Raises:
         ConfigurationError: The connection string cannot be read.
     """
-    return AsyncConnectionPool(
+    return _Pool(
         dsn,
         connection_class=AsyncConnection[DictRow],
         kwargs=_arguments(dsn, name),
@@ -53,22 +68,6 @@ def pool_of(
         name=name,
         open=False,
     )
-
-
-@asynccontextmanager
-async def taken(pool: Pool) -> AsyncGenerator[Connection, None]:
-    """Give a connection of the pool for the length of the block.
-
-    Raises:
-        asyncio.CancelledError: Also for a cancellation that comes together with the connection: the pool waits with
-            `asyncio.wait_for`, which loses such a one before Python 3.12, and its run would go on for nobody.
-    """
-    task = asyncio.current_task()
-    before = 0 if task is None else task.cancelling()
-    async with pool.connection() as connection:
-        if task is not None and task.cancelling() > before:
-            raise asyncio.CancelledError
-        yield connection
 
 
 async def connect(dsn: str, *, name: str) -> Connection:

@@ -16,7 +16,7 @@ from psycopg import InterfaceError, OperationalError
 from psycopg_pool import PoolTimeout
 
 from langgraph_openai_serve.integrations.postgres import lease_rows
-from langgraph_openai_serve.integrations.postgres.connections import Pool, taken
+from langgraph_openai_serve.integrations.postgres.connections import Pool
 from langgraph_openai_serve.ports.coordinator import RunKey
 
 logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class LeaseTable:
         [row] = await self._rows(lease_rows.EXISTS, {})
         if row["made"]:
             return
-        async with taken(self._pool) as connection, connection.transaction():
+        async with self._pool.connection() as connection, connection.transaction():
             for statement in lease_rows.SETUP:
                 await connection.execute(statement)
 
@@ -122,7 +122,7 @@ class LeaseTable:
     async def _try(self, statement: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
         async with (
             asyncio.timeout(CALL_SECONDS),
-            taken(self._pool) as connection,
+            self._pool.connection() as connection,
         ):
             cursor = await connection.execute(statement, parameters)
             return [] if cursor.description is None else await cursor.fetchall()

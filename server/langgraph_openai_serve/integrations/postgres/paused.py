@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Final
 
 from langgraph_openai_serve.integrations.postgres import lease_rows
-from langgraph_openai_serve.integrations.postgres.connections import Pool, taken
+from langgraph_openai_serve.integrations.postgres.connections import Pool
 
 _RUNS: Final = """
     SELECT thread_id, max(metadata->>'lgos_model') AS model,
@@ -82,21 +82,21 @@ class PausedRuns:
 
     async def by_model(self, models: Sequence[str]) -> dict[str, tuple[int, timedelta]]:
         """Return how many runs of each model wait, and the age of the oldest; nothing for models without any."""
-        async with taken(self._pool) as connection:
+        async with self._pool.connection() as connection:
             cursor = await connection.execute(_BY_MODEL, {"models": list(models)})
             rows = await cursor.fetchall()
         return {row["model"]: (row["runs"], timedelta(seconds=row["oldest"])) for row in rows}
 
     async def forget_expired_leases(self) -> int:
         """Delete lease rows that expired more than a day ago, and return how many."""
-        async with taken(self._pool) as connection:
+        async with self._pool.connection() as connection:
             return (await connection.execute(lease_rows.EXPIRED)).rowcount
 
     async def _runs(
         self, *, thread: str | None = None, default: float | None = None, limit: int = 1
     ) -> list[PausedRun]:
         parameters = {"thread": thread, "default": default, "limit": limit}
-        async with taken(self._pool) as connection:
+        async with self._pool.connection() as connection:
             rows = await (await connection.execute(_RUNS, parameters)).fetchall()
         return [
             PausedRun(

@@ -22,7 +22,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from langgraph_openai_serve.errors import LeaseLost
 from langgraph_openai_serve.integrations.postgres import lease_rows
-from langgraph_openai_serve.integrations.postgres.connections import Connection, Pool, taken
+from langgraph_openai_serve.integrations.postgres.connections import Connection, Pool
 from langgraph_openai_serve.ports.coordinator import current_lease
 from langgraph_openai_serve.ports.observer import LeaseWrite, RunObserver, SilentObserver
 
@@ -109,5 +109,5 @@ class FencedPostgresSaver(AsyncPostgresSaver):
 
     @asynccontextmanager
     async def _connection(self) -> AsyncGenerator[Connection, None]:
-        async with asyncio.timeout(self._seconds), taken(self._pool) as connection:
+        async with asyncio.timeout(self._seconds), self._pool.connection() as connection:
             yield connection
