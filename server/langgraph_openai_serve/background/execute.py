@@ -18,7 +18,7 @@ from langgraph_openai_serve.protocols.codec import Caller
 from langgraph_openai_serve.protocols.responses.decode import decode
 from langgraph_openai_serve.protocols.responses.exchange import ResponseExchange
 from langgraph_openai_serve.protocols.responses.kept import KeptResponse
-from langgraph_openai_serve.run.executor import open_run
+from langgraph_openai_serve.run.opening import open_run
 
 logger = logging.getLogger(__name__)
 

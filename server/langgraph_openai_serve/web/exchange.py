@@ -16,7 +16,8 @@ from langgraph_openai_serve.ports.observer import Mode
 from langgraph_openai_serve.protocols import drive
 from langgraph_openai_serve.protocols.codec import Caller, Decode, Exchange, Mint
 from langgraph_openai_serve.protocols.responses.exchange import ResponseExchange
-from langgraph_openai_serve.run.executor import Run, open_run
+from langgraph_openai_serve.run.executor import Run
+from langgraph_openai_serve.run.opening import open_run
 from langgraph_openai_serve.web.answer import Answer, ResolveScope, answer_request, uncancel
 from langgraph_openai_serve.web.background import create
 from langgraph_openai_serve.web.requests import OpenRequests

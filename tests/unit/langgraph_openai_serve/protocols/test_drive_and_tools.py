@@ -22,7 +22,7 @@ from langgraph_openai_serve.protocols.tools import (
     check_tools,
     replayed_call,
 )
-from langgraph_openai_serve.run.executor import open_run
+from langgraph_openai_serve.run.opening import open_run
 from support import sse
 from support.graphs import Probe, registry
 from support.mint import counting_mint

@@ -31,7 +31,8 @@ from langgraph_openai_serve.run.events import (
     ToolCalled,
     Usage,
 )
-from langgraph_openai_serve.run.executor import Run, open_run
+from langgraph_openai_serve.run.executor import Run
+from langgraph_openai_serve.run.opening import open_run
 from langgraph_openai_serve.testing import ScriptedChatModel, chat_graph, scripted_graph
 from support.graphs import Audience, Probe, configs
 from support.observing import Ledger

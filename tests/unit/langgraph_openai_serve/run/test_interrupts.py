@@ -33,8 +33,8 @@ from langgraph_openai_serve.ports.observer import (
     RunStatus,
 )
 from langgraph_openai_serve.run.events import Interrupted, RunEvent
-from langgraph_openai_serve.run.executor import open_run
 from langgraph_openai_serve.run.interrupts import Operation, Turn
+from langgraph_openai_serve.run.opening import open_run
 from support.graphs import Probe
 from support.interrupt_graphs import Saver, interrupt_configs
 from support.observing import Ledger
