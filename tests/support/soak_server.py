@@ -11,11 +11,13 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Response
+from langgraph.checkpoint.memory import InMemorySaver
 from prometheus_client import CollectorRegistry, generate_latest
 
-from langgraph_openai_serve import LanggraphOpenaiServe
+from langgraph_openai_serve import GraphRegistry, LanggraphOpenaiServe
 from langgraph_openai_serve.integrations.prometheus import PrometheusObserver
-from support.graphs import Probe, configs, registry
+from support.graphs import Probe, configs
+from support.interrupt_graphs import interrupt_configs
 
 
 def resident_kib() -> int:
@@ -26,7 +28,9 @@ def resident_kib() -> int:
 def main() -> None:
     probe = Probe()
     metrics = CollectorRegistry()
-    models = registry(probe, PrometheusObserver(metrics, configs(probe)))
+    pausing = interrupt_configs(probe, InMemorySaver())["ask_once"]
+    graphs = {**configs(probe), "ask_once": pausing}
+    models = GraphRegistry(graphs, observer=PrometheusObserver(metrics, graphs))
     api = LanggraphOpenaiServe(models).bind_openai_api()
     around = FastAPI()
 

@@ -25,6 +25,24 @@ async def server() -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
+KINDS = 6
+
+
+async def paused_and_answered(client: httpx.AsyncClient) -> tuple[str, ...]:
+    """Let a run pause and go on; return how its two turns have to end."""
+    asked = await client.post("/v1/responses", json={"model": "ask_once", "input": "hi"})
+    paused = asked.json()
+    answer = {
+        "type": "function_call_output",
+        "call_id": paused["output"][0]["call_id"],
+        "output": "yes",
+    }
+    body = {"model": "ask_once", "previous_response_id": paused["id"], "input": [answer]}
+    finished = await client.post("/v1/responses", json=body)
+    assert finished.json()["output"][0]["content"][0]["text"] == "got:'yes'"
+    return "interrupted", "completed"
+
+
 async def one(client: httpx.AsyncClient, kind: int) -> str:
     """Send one request; return how its run has to end."""
     if kind == 0:
@@ -58,12 +76,15 @@ async def one(client: httpx.AsyncClient, kind: int) -> str:
 
 
 async def load(client: httpx.AsyncClient, count: int, concurrency: int = 16) -> Counter[str]:
-    kinds = iter([number % 5 for number in range(count)])
+    kinds = iter([number % KINDS for number in range(count)])
     ends: Counter[str] = Counter()
 
     async def work() -> None:
         for kind in kinds:
-            ends[await one(client, kind)] += 1
+            if kind == KINDS - 1:
+                ends.update(await paused_and_answered(client))
+            else:
+                ends[await one(client, kind)] += 1
 
     await asyncio.gather(*(work() for _ in range(concurrency)))
     return ends
@@ -112,5 +133,7 @@ async def test_memory_is_flat_and_metrics_add_up(
     assert {status: number for status, number in finished.items() if number} == ends
     created = await counted(server, "lgos_runs_created_total")
     assert created.total() == finished.total() == ends.total()
-    assert refused == (warm_up + windows * count) // 5
+    assert refused == sum(number % KINDS == 3 for number in range(warm_up)) + windows * sum(
+        number % KINDS == 3 for number in range(count)
+    )
     assert (await counted(server, "lgos_runs_in_progress")).total() == 0
