@@ -45,6 +45,7 @@ class ModelConnection(ResponseHandler):
         self._write: Write | None = None
         self._woken: asyncio.Future[None] | None = None
         self._is_pumping = False
+        self._heard_at = 0.0
 
     async def pipe(
         self, content: aiohttp.StreamReader, write: Write, drain: Callable[[], Awaitable[None]]
@@ -71,6 +72,22 @@ class ModelConnection(ResponseHandler):
         super().data_received(data)
         if self._write is not None:
             self._pump()
+
+    def _reschedule_timeout(self) -> None:
+        """Note that the model is not silent; aiohttp would make a timer for each part of a stream."""
+        self._heard_at = self._loop.time()
+        if self._read_timeout_handle is None and self._read_timeout:
+            self._read_timeout_handle = self._loop.call_later(self._read_timeout, self._look)
+
+    def _look(self) -> None:
+        self._read_timeout_handle = None
+        if self._read_timeout is None:
+            return
+        left = self._heard_at + self._read_timeout - self._loop.time()
+        if left > 0:
+            self._read_timeout_handle = self._loop.call_later(left, self._look)
+        else:
+            self._on_read_timeout()
 
     def set_exception(self, exc: BaseException, exc_cause: BaseException | None = None) -> None:
         """Take note that the connection is lost or silent."""

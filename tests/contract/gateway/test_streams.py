@@ -343,3 +343,76 @@ async def _port_is_closed(served: Served) -> None:
                     probe.listen()
                     return
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.endurance)])
+async def test_many_open_streams_pass_side_by_side(count: int) -> None:
+    release = asyncio.Event()
+    waiting = 0
+
+    async def held(_received: Received, connection: Connection) -> None:
+        nonlocal waiting
+        await connection.begin_stream()
+        await connection.chunk(FRAME)
+        waiting += 1
+        await release.wait()
+        await connection.chunk(FRAME)
+        await connection.end_stream()
+
+    async with both() as (served, upstream):
+        upstream.script = held
+        clients = []
+        for _ in range(count):
+            reader, writer = await served.connect()
+            writer.write(chat_request(stream=True))
+            assert (await read_head(reader))[0] == 200
+            assert await read_chunk(reader) == FRAME
+            clients.append((reader, writer))
+        assert waiting == count
+        assert served.sample("lgos_gateway_streams_open") == count
+        release.set()
+        for reader, writer in clients:
+            assert await read_chunk(reader) == FRAME
+            assert await read_chunk(reader) == b""
+            writer.close()
+        await served.until_sample(0, "lgos_gateway_streams_open")
+
+
+async def test_a_model_that_talks_on_is_not_taken_for_a_silent_one() -> None:
+    parts = 8
+
+    async def slow(_received: Received, connection: Connection) -> None:
+        await connection.begin_stream()
+        for _ in range(parts):
+            await connection.chunk(FRAME)
+            await asyncio.sleep(0.2)
+        await connection.end_stream()
+
+    async with both(read_timeout_seconds=0.5) as (served, upstream):
+        upstream.script = slow
+        reader, writer = await served.connect()
+        writer.write(chat_request(stream=True))
+        await read_head(reader)
+        for _ in range(parts):
+            assert await read_chunk(reader) == FRAME
+        assert await read_chunk(reader) == b""
+        writer.close()
+
+
+async def test_a_model_that_falls_silent_within_a_stream_ends_it_without_its_end() -> None:
+    async def silent(_received: Received, connection: Connection) -> None:
+        await connection.begin_stream()
+        await connection.chunk(FRAME)
+        await connection.closed_by_peer()
+
+    async with both(read_timeout_seconds=0.5) as (served, upstream):
+        upstream.script = silent
+        reader, writer = await served.connect()
+        writer.write(chat_request(stream=True))
+        await read_head(reader)
+        assert await read_chunk(reader) == FRAME
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b""
+        writer.close()
+        await served.until_sample(1, "lgos_gateway_requests_total", model="echo", code="502")
