@@ -111,6 +111,14 @@ async def test_steady_state_and_restart_write_nothing(
                 "envFrom": [{"secretRef": {"name": "s", "optional": False}}],
                 "imagePullSecrets": [{"name": "p"}],
                 "settings": {"ratio": 1.0, "nested": {"é": [1, None, "x"]}},
+                "podTemplate": {
+                    "metadata": {"annotations": {"note": ""}},
+                    "spec": {
+                        "hostNetwork": False,
+                        "tolerations": [{"operator": "Exists"}],
+                        "containers": [{"name": "side", "image": "side:1", "tty": False}],
+                    },
+                },
                 "api": {
                     "replicas": 2,
                     "resources": {
@@ -123,7 +131,13 @@ async def test_steady_state_and_restart_write_nothing(
     )
     await api.become_ready("full")
     await api.condition_becomes("full", "Ready", "True")
-    await serve(api, "one")
+    scaling = {"maxReplicas": 3, "behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}}
+    scaled = {"autoscaling": scaling, "resources": {"requests": {"cpu": "9000"}}}
+    await api.create(manifest("one", api.namespace, api=scaled))
+    await api.become_ready("one")
+    await api.condition_becomes("one", "Ready", "True")
+    for kind, name in (("PodDisruptionBudget", "full-api"), ("HorizontalPodAutoscaler", "one-api")):
+        assert await api.get(kind, name) is not None
     await settled(api, running)
     before = await api.versions()
     writes = await running.requests(*WRITING, "GET")
