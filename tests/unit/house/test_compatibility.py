@@ -13,10 +13,13 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/reference/compatibility.md").read_text()
 ROWS = re.findall(r"^\| (?!promise|---)(.+?) \| (.+) \|$", PAGE, re.MULTILINE)
-NEXT = "next: not in this release"
-SECTION_OF_NEXT = "## Background"
-SDK_TESTS = ROOT / "tests/contract/openai_sdk"
-INTERRUPT_TESTS = ROOT / "tests/contract/interrupts"
+FOLDERS = (
+    ("openai_sdk", "test_*_client.py"),
+    ("interrupts", "test_*.py"),
+    ("background", "test_*.py"),
+    ("hatchet", "test_*.py"),
+)
+"""Tests of what callers rely on; each of their files holds a promise."""
 
 FIELD_FAULTS = [
     "agent_client_defaults",
@@ -78,8 +81,8 @@ def test_every_promise_stands_once() -> None:
 
 @pytest.mark.parametrize(
     ("promise", "held_by"),
-    [row for row in ROWS if row[1] != NEXT],
-    ids=[promise[:50] for promise, held_by in ROWS if held_by != NEXT],
+    ROWS,
+    ids=[promise[:50] for promise, _ in ROWS],
 )
 def test_promise_is_held_by_tests_that_exist(promise: str, held_by: str) -> None:
     named = re.findall(r"`([^`]+)::([^`]+)`", held_by)
@@ -94,15 +97,11 @@ def test_every_fault_from_the_field_is_behind_a_promise(fault: str) -> None:
     assert f"::test_{fault}`" in PAGE
 
 
-def test_only_background_runs_wait_for_the_next_release() -> None:
-    before, after = PAGE.split(SECTION_OF_NEXT)
-    assert f"| {NEXT} |" not in before
-    assert f"| {NEXT} |" in after
-
-
 @pytest.mark.parametrize(
     "file",
-    sorted([*SDK_TESTS.glob("test_*_client.py"), *INTERRUPT_TESTS.glob("test_*.py")]),
+    sorted(
+        file for folder in FOLDERS for file in (ROOT / "tests/contract" / folder[0]).glob(folder[1])
+    ),
     ids=lambda f: f.name,
 )
 def test_every_file_of_sdk_tests_holds_promises(file: Path) -> None:
