@@ -44,6 +44,7 @@ def graphs(log: Path, checkpointer: Any = None) -> dict[str, GraphConfig]:
     async def work(state: MessagesState) -> dict[str, Any]:
         text = state["messages"][-1].text
         seconds, _, label = text.partition(" ")
+        note(f"process {os.getpid()} {label or seconds}")
         note(f"started {label or seconds}")
         for _ in range(int(float(seconds) * 10)):
             await asyncio.sleep(0.1)

@@ -38,13 +38,19 @@ def hatchet_postgres(postgres: PostgresServer) -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-def hatchet(hatchet_postgres: PostgresServer) -> Iterator[HatchetEngine]:
-    """A Hatchet engine; skipped where it was never built, which CI does."""
+def hatchet_programs() -> Path:
+    """The engine's programs; skipped where they were never built, which CI does."""
     if not os.environ.get("CI") and not hatchet_dir().exists():
         builds = "python -m tools.hatchet_programs (in tests/)"
         needs = "" if shutil.which("go") else ", which takes Go"
         pytest.skip(f"the Hatchet engine is not built: {builds}{needs}")
-    with hatchet_engine(build_hatchet(), hatchet_postgres) as engine:
+    return build_hatchet()
+
+
+@pytest.fixture(scope="session")
+def hatchet(hatchet_programs: Path, hatchet_postgres: PostgresServer) -> Iterator[HatchetEngine]:
+    """A Hatchet engine."""
+    with hatchet_engine(hatchet_programs, hatchet_postgres) as engine:
         yield engine
 
 
