@@ -35,6 +35,14 @@ ENV_POSTGRES_DSN: Final = "LGOS_POSTGRES_DSN"
 """Connection string of the database where runs pause; from the Secret `lgos-platform`."""
 ENV_SCOPE_KEY: Final = "LGOS_SCOPE_KEY"
 """Key of the signature on the scope that the gateway hands over; two keys with a comma between while it is changed."""
+ENV_HATCHET_TOKEN: Final = "HATCHET_CLIENT_TOKEN"  # noqa: S105 - the name of a variable
+"""Token of the Hatchet engine; from the Secret `lgos-platform`, with the SDK's other variables."""
+ENV_WORKER_SLOTS: Final = "LGOS_WORKER_SLOTS"
+"""How many background runs a worker runs at once."""
+ENV_SCHEDULE_TIMEOUT_SECONDS: Final = "LGOS_SCHEDULE_TIMEOUT_SECONDS"
+"""How long a background run may wait for a worker."""
+ENV_EXECUTION_TIMEOUT_SECONDS: Final = "LGOS_EXECUTION_TIMEOUT_SECONDS"
+"""How long a background run may take."""
 ENV_LEASE_TTL_SECONDS: Final = "LGOS_LEASE_TTL_SECONDS"
 """Seconds that a run lease lives without a renewal, and so how long a killed pod's runs stay locked."""
 ENV_TERMINATION_LOG: Final = "LGOS_TERMINATION_LOG"
@@ -54,3 +62,13 @@ REGISTRY_DIR: Final = "/etc/lgos/registry"
 """Where a model pod finds its entry of the registry ConfigMap, as the file `<name>.json`."""
 TERMINATION_LOG: Final = "/dev/termination-log"
 """Where a program that cannot start leaves the sentence that the operator puts into a condition."""
+
+
+def background_task(namespace: str, name: str) -> str:
+    """Return the engine's name of the task that runs a model's background Responses.
+
+    Args:
+        namespace: `metadata.namespace` of the LanggraphModel.
+        name: Its `metadata.name`.
+    """
+    return f"lgos.{namespace}.{name}"

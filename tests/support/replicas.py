@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import urllib.request
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,13 +81,21 @@ class Deployment:
         dsn: The database.
     """
 
-    def __init__(self, folder: Path, dsn: str) -> None:
-        self._folder = folder
+    def __init__(
+        self,
+        folder: Path,
+        dsn: str,
+        *,
+        features: tuple[str, ...] = ("interrupts",),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self._env = dict(env or {})
+        self.folder = folder
         self._dsn = dsn
         (folder / "work_graphs.py").write_text(WORK)
         entry = RegistryEntry(
             id="work", namespace="team-a", name="work", graph="work_graphs:graph", description="Works.",
-            features=("interrupts",), base_url="http://work-api.team-a.svc:8000/v1",
+            features=features, base_url="http://work-api.team-a.svc:8000/v1",
             state=ModelState.SERVING, created=1, owned_by="team-a", interrupt_retention_seconds=3600,
         )  # fmt: skip
         (folder / "registry").mkdir()
@@ -95,7 +103,7 @@ class Deployment:
 
     def log(self) -> list[str]:
         """Return what the graph did, in all processes."""
-        path = self._folder / "starts"
+        path = self.folder / "starts"
         return path.read_text().splitlines() if path.exists() else []
 
     @asynccontextmanager
@@ -109,20 +117,35 @@ class Deployment:
     async def starting(self, **env: str) -> AsyncIterator[Replica]:
         """Run one more process."""
         port, metrics_port = free_port(), free_port()
-        settings = {
-            "LGOS_MODEL": "work",
-            "LGOS_REGISTRY_DIR": str(self._folder / "registry"),
-            "LGOS_HOST": "127.0.0.1",
-            "LGOS_PORT": str(port),
-            "LGOS_METRICS_PORT": str(metrics_port),
-            "LGOS_TERMINATION_LOG": str(self._folder / "termination-log"),
-            "LGOS_POSTGRES_DSN": self._dsn,
-            "LGOS_LEASE_TTL_SECONDS": str(TTL_SECONDS),
-            **env,
-        }
-        with running(LGOS, "serve", cwd=self._folder, env=settings) as program:
+        settings = self._settings(port, metrics_port)
+        with running(LGOS, "serve", cwd=self.folder, env=settings | env) as program:
             url = f"http://127.0.0.1:{port}/v1"
             async with AsyncOpenAI(
                 base_url=url, api_key="unused", max_retries=0, timeout=60
             ) as client:
                 yield Replica(program, client, metrics_port, url)
+
+    @contextmanager
+    def worker(self, **env: str) -> Iterator[Program]:
+        """Run one `lgos worker`, ready to take runs."""
+        settings = self.environment()
+        with running(LGOS, "worker", cwd=self.folder, env=settings | env) as program:
+            program.says("in the background")
+            yield program
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of a process on free ports."""
+        return self._settings(free_port(), free_port())
+
+    def _settings(self, port: int, metrics_port: int) -> dict[str, str]:
+        return {
+            "LGOS_MODEL": "work",
+            "LGOS_REGISTRY_DIR": str(self.folder / "registry"),
+            "LGOS_HOST": "127.0.0.1",
+            "LGOS_PORT": str(port),
+            "LGOS_METRICS_PORT": str(metrics_port),
+            "LGOS_TERMINATION_LOG": str(self.folder / "termination-log"),
+            "LGOS_POSTGRES_DSN": self._dsn,
+            "LGOS_LEASE_TTL_SECONDS": str(TTL_SECONDS),
+            **self._env,
+        }

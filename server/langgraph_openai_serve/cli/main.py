@@ -80,6 +80,7 @@ def argument_parser() -> argparse.ArgumentParser:
     _add_sweep(add("sweep", _sweep, "Delete paused runs that nobody answered in time."))
     _add_keys(add("keys", _keys, "Make API keys for the gateway."))
     add("serve", _serve, "Serve one model in its container; the environment says which.")
+    add("worker", _worker, "Run one model's background Responses; the environment says which.")
     add("gateway", _gateway, "Run the gateway; the environment configures it.")
     add("operator", _operator, "Run the operator; the environment configures it.")
     add("version", _print_version, "Print the version.")
@@ -275,6 +276,13 @@ def _serve(_options: argparse.Namespace) -> int:
     with needs_extra("serve", "server"):
         from langgraph_openai_serve.deploy.api import serve
     return serve()
+
+
+def _worker(_options: argparse.Namespace) -> int:
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
+    with needs_extra("worker", "server"):
+        from langgraph_openai_serve.deploy.worker import work
+    return work()
 
 
 def _gateway(_options: argparse.Namespace) -> int:

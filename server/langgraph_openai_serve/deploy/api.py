@@ -11,18 +11,17 @@ import logging
 import os
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
-from datetime import timedelta
 from typing import Final
 
+from langgraph_openai_serve.deploy.background import background_backend
 from langgraph_openai_serve.deploy.imports import described
+from langgraph_openai_serve.deploy.model import declared_model, load_model
 from langgraph_openai_serve.deploy.process import (
     fast_loop,
     import_from_working_folder,
     log_to_stderr,
     report_failure,
 )
-from langgraph_openai_serve.deploy.registry import build_registry, mounted_declaration
-from langgraph_openai_serve.deploy.resources import open_resources
 from langgraph_openai_serve.deploy.scope_guard import ScopeGuard, owner_of
 from langgraph_openai_serve.deploy.server import (
     StopSignal,
@@ -32,6 +31,7 @@ from langgraph_openai_serve.deploy.server import (
 )
 from langgraph_openai_serve.deploy.settings import ServeSettings, load_settings, termination_log
 from langgraph_openai_serve.errors import ConfigurationError
+from langgraph_openai_serve.graph.config import GraphFeature
 from langgraph_openai_serve.integrations.prometheus import (
     PrometheusObserver,
     process_registry,
@@ -45,7 +45,6 @@ from lgos_contract.scope import ScopeVerifier
 logger = logging.getLogger(__name__)
 
 PROGRAM: Final = "lgos serve"
-REVISION_WAIT_SECONDS: Final = 20.0
 
 
 def serve(environ: Mapping[str, str] = os.environ) -> int:
@@ -85,12 +84,7 @@ async def _serve(settings: ServeSettings) -> None:
 async def _serve_model(
     settings: ServeSettings, stop: StopSignal, resources: AsyncExitStack
 ) -> None:
-    declaration = await mounted_declaration(
-        settings.registry_dir,
-        settings.model,
-        revision=settings.revision,
-        wait_seconds=REVISION_WAIT_SECONDS,
-    )
+    declaration = await declared_model(settings)
     with ExitStack() as metrics:
         registry = process_registry()
         observer = PrometheusObserver(registry, [declaration.id])
@@ -102,23 +96,15 @@ async def _serve_model(
             raise ConfigurationError(
                 listen_problem(error, settings.host, settings.metrics_port, ENV_METRICS_PORT)
             ) from error
-        platform = await open_resources(
-            [declaration],
-            settings.postgres_dsn,
-            resources,
-            observer=observer,
-            ttl=timedelta(seconds=settings.lease_ttl_seconds),
-            lasting=True,
-        )
-        models = await build_registry(
-            [declaration], resources, platform=platform, observer=observer
-        )
+        models = await load_model(declaration, settings, resources, observer)
+        runs_apart = GraphFeature.BACKGROUND in declaration.features
         limits = Limits(
             body_bytes=settings.max_body_bytes, keep_alive_seconds=settings.sse_keep_alive_seconds
         )
         api = LanggraphOpenaiServe(
             registry=models,
             checkpoint_scope=owner_of if settings.scope_keys else None,
+            background=background_backend(settings) if runs_apart else None,
             limits=limits,
         ).bind_openai_api()
         listener = listen(settings.host, settings.port, port_setting=ENV_PORT)

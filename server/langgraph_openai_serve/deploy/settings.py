@@ -13,6 +13,7 @@ from lgos_contract import environment as names
 from lgos_contract.scope import parse_scope_keys
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+DEFAULT_NAMESPACE: Final = "default"
 PORT_MAX: Final = 65535
 DAY: Final = 86400
 GIBIBYTE: Final = 1024**3
@@ -24,6 +25,7 @@ class ServeSettings:
     """What the API process of one model is told."""
 
     model: str
+    namespace: str
     registry_dir: Path
     revision: str
     host: str
@@ -35,6 +37,10 @@ class ServeSettings:
     max_body_bytes: int
     postgres_dsn: str | None
     lease_ttl_seconds: int
+    hatchet_token: str | None
+    worker_slots: int
+    schedule_timeout_seconds: int
+    execution_timeout_seconds: int
     log_level: str
     scope_keys: tuple[bytes, ...] = ()
     """Requests must carry a scope header signed with one of them; empty: anybody may ask."""
@@ -55,6 +61,7 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> ServeSettings:
         raise ConfigurationError(msg)
     return ServeSettings(
         model=model,
+        namespace=environ.get(names.ENV_NAMESPACE) or DEFAULT_NAMESPACE,
         registry_dir=Path(environ.get(names.ENV_REGISTRY_DIR) or names.REGISTRY_DIR),
         revision=environ.get(names.ENV_REVISION, ""),
         host=environ.get(names.ENV_HOST) or ANY_HOST,
@@ -66,6 +73,14 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> ServeSettings:
         max_body_bytes=_integer(environ, names.ENV_MAX_BODY_BYTES, 32 * 1024**2, 1024, GIBIBYTE),
         postgres_dsn=environ.get(names.ENV_POSTGRES_DSN) or None,
         lease_ttl_seconds=_integer(environ, names.ENV_LEASE_TTL_SECONDS, 60, 2, 3600),
+        hatchet_token=environ.get(names.ENV_HATCHET_TOKEN) or None,
+        worker_slots=_integer(environ, names.ENV_WORKER_SLOTS, 8, 1, 1000),
+        schedule_timeout_seconds=_integer(
+            environ, names.ENV_SCHEDULE_TIMEOUT_SECONDS, 1800, 1, 7 * DAY
+        ),
+        execution_timeout_seconds=_integer(
+            environ, names.ENV_EXECUTION_TIMEOUT_SECONDS, 3600, 1, 7 * DAY
+        ),
         log_level=log_level(environ),
         scope_keys=_scope_keys(environ),
     )

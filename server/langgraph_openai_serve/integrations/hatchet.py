@@ -37,6 +37,8 @@ from langgraph_openai_serve.ports.background import (
 )
 from langgraph_openai_serve.protocols.responses.kept import KeptResponse
 
+__all__ = ["Hatchet", "HatchetBackgroundBackend", "JobInput", "ResponseTask", "create_hatchet_task"]
+
 logger = logging.getLogger(__name__)
 
 DEFAULT_NAME: Final = "lgos-response"

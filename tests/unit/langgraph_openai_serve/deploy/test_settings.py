@@ -17,6 +17,7 @@ REFERENCE = Path(__file__).parents[4] / "docs/reference/environment.md"
 def test_defaults_are_those_of_a_pod() -> None:
     assert load_settings({"LGOS_MODEL": "agent"}) == ServeSettings(
         model="agent",
+        namespace="default",
         registry_dir=Path("/etc/lgos/registry"),
         revision="",
         host="0.0.0.0",
@@ -28,6 +29,10 @@ def test_defaults_are_those_of_a_pod() -> None:
         max_body_bytes=32 * 1024 * 1024,
         postgres_dsn=None,
         lease_ttl_seconds=60,
+        hatchet_token=None,
+        worker_slots=8,
+        schedule_timeout_seconds=1800,
+        execution_timeout_seconds=3600,
         log_level="info",
     )
     assert termination_log({}) == Path("/dev/termination-log")
@@ -47,10 +52,16 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
         "LGOS_MAX_BODY_BYTES": "1024",
         "LGOS_POSTGRES_DSN": "postgresql://db",
         "LGOS_LEASE_TTL_SECONDS": "30",
+        "LGOS_NAMESPACE": "team-a",
+        "HATCHET_CLIENT_TOKEN": "token",
+        "LGOS_WORKER_SLOTS": "9",
+        "LGOS_SCHEDULE_TIMEOUT_SECONDS": "10",
+        "LGOS_EXECUTION_TIMEOUT_SECONDS": "11",
         "LGOS_LOG_LEVEL": "DEBUG",
     }
     assert load_settings(environ) == ServeSettings(
-        "agent", tmp_path, "abc", "::", 1, 2, 0, 4, 5, 1024, "postgresql://db", 30, "debug"
+        *("agent", "team-a", tmp_path, "abc", "::", 1, 2, 0, 4, 5, 1024),
+        *("postgresql://db", 30, "token", 9, 10, 11, "debug"),
     )
     assert termination_log({"LGOS_TERMINATION_LOG": "log"}) == Path("log")
 
@@ -73,7 +84,7 @@ def test_wrong_value_is_named_with_what_it_may_be(variable: str, value: str, wor
 
 
 def test_reference_names_every_variable_with_its_default() -> None:
-    rows = dict(re.findall(r"^\| `(LGOS_\w+)` \| (.*?) \|", REFERENCE.read_text(), re.MULTILINE))
+    rows = dict(re.findall(r"^\| `([A-Z]+_\w+)` \| (.*?) \|", REFERENCE.read_text(), re.MULTILINE))
     names = {
         value
         for name, value in vars(environment).items()
