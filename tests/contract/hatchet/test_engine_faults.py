@@ -22,6 +22,9 @@ from tools.hatchet import HatchetEngine, hatchet_engine
 from tools.postgres import PostgresServer, postgres_server
 
 TRIALS = pytest.mark.parametrize("trials", [1, pytest.param(5, marks=pytest.mark.endurance)])
+LONG_TRIALS = pytest.mark.parametrize(
+    "trials", [pytest.param(trials, marks=pytest.mark.endurance) for trials in (1, 5)]
+)
 UP_AGAIN = 60.0
 
 
@@ -96,7 +99,7 @@ async def test_run_of_a_killed_worker_completes_in_another(platform: Any, trials
             assert ran_in(platform, label) != first
 
 
-@TRIALS
+@LONG_TRIALS
 async def test_worker_that_is_asked_to_end_finishes_its_run(platform: Any, trials: int) -> None:
     for trial in range(trials):
         label = f"drained-{trial}"
@@ -140,7 +143,7 @@ async def test_run_goes_on_while_the_engine_has_no_database(platform: Any, trial
                     await takes_runs(client, f"after {label}")
 
 
-@TRIALS
+@LONG_TRIALS
 async def test_run_goes_on_while_the_engine_is_killed(platform: Any, trials: int) -> None:
     with platform.worker():
         await platform.active()
