@@ -10,12 +10,12 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack
 from typing import Final
 
 from langgraph_openai_serve.deploy.background import background_backend
 from langgraph_openai_serve.deploy.imports import described
-from langgraph_openai_serve.deploy.model import declared_model, load_model
+from langgraph_openai_serve.deploy.model import declared_model, load_model, observed_model
 from langgraph_openai_serve.deploy.process import (
     fast_loop,
     import_from_working_folder,
@@ -26,20 +26,14 @@ from langgraph_openai_serve.deploy.scope_guard import ScopeGuard, owner_of
 from langgraph_openai_serve.deploy.server import (
     StopSignal,
     listen,
-    listen_problem,
     serve_until,
 )
 from langgraph_openai_serve.deploy.settings import ServeSettings, load_settings, termination_log
 from langgraph_openai_serve.errors import ConfigurationError
 from langgraph_openai_serve.graph.config import GraphFeature
-from langgraph_openai_serve.integrations.prometheus import (
-    PrometheusObserver,
-    process_registry,
-    served_metrics,
-)
 from langgraph_openai_serve.web.exchange import Limits
 from langgraph_openai_serve.web.server import LanggraphOpenaiServe
-from lgos_contract.environment import ENV_METRICS_PORT, ENV_PORT
+from lgos_contract.environment import ENV_PORT
 from lgos_contract.scope import ScopeVerifier
 
 logger = logging.getLogger(__name__)
@@ -85,17 +79,7 @@ async def _serve_model(
     settings: ServeSettings, stop: StopSignal, resources: AsyncExitStack
 ) -> None:
     declaration = await declared_model(settings)
-    with ExitStack() as metrics:
-        registry = process_registry()
-        observer = PrometheusObserver(registry, [declaration.id])
-        try:
-            metrics.enter_context(
-                served_metrics(registry, host=settings.host, port=settings.metrics_port)
-            )
-        except OSError as error:
-            raise ConfigurationError(
-                listen_problem(error, settings.host, settings.metrics_port, ENV_METRICS_PORT)
-            ) from error
+    with observed_model(declaration, settings) as observer:
         models = await load_model(declaration, settings, resources, observer)
         runs_apart = GraphFeature.BACKGROUND in declaration.features
         limits = Limits(

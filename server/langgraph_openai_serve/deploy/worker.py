@@ -17,23 +17,16 @@ from typing import Final
 from langgraph_openai_serve.deploy.background import response_task
 from langgraph_openai_serve.deploy.declaration import Declaration
 from langgraph_openai_serve.deploy.imports import described
-from langgraph_openai_serve.deploy.model import declared_model, load_model
+from langgraph_openai_serve.deploy.model import declared_model, load_model, observed_model
 from langgraph_openai_serve.deploy.process import (
     import_from_working_folder,
     log_to_stderr,
     report_failure,
 )
-from langgraph_openai_serve.deploy.server import listen_problem
 from langgraph_openai_serve.deploy.settings import ServeSettings, load_settings, termination_log
 from langgraph_openai_serve.errors import ConfigurationError
 from langgraph_openai_serve.graph.config import GraphFeature
 from langgraph_openai_serve.graph.registry import GraphRegistry
-from langgraph_openai_serve.integrations.prometheus import (
-    PrometheusObserver,
-    process_registry,
-    served_metrics,
-)
-from lgos_contract.environment import ENV_METRICS_PORT
 
 logger = logging.getLogger(__name__)
 
@@ -66,36 +59,29 @@ def _work(declaration: Declaration, settings: ServeSettings) -> None:
     if GraphFeature.BACKGROUND not in declaration.features:
         msg = f"model '{declaration.id}' does not list the feature background, so it has no worker"
         raise ConfigurationError(msg)
-    registry = process_registry()
-    observer = PrometheusObserver(registry, [declaration.id])
-
     failures: list[Exception] = []
+    with observed_model(declaration, settings) as observer:
 
-    async def lifespan() -> AsyncGenerator[GraphRegistry, None]:
-        async with AsyncExitStack() as opened:
-            try:
-                models = await load_model(declaration, settings, opened, observer)
-            except Exception as error:
-                failures.append(error)  # the engine's worker would only log it and end well
-                raise
-            logger.info("running %s in the background", declaration.id)
-            yield models
+        async def lifespan() -> AsyncGenerator[GraphRegistry, None]:
+            async with AsyncExitStack() as opened:
+                try:
+                    models = await load_model(declaration, settings, opened, observer)
+                except Exception as error:
+                    failures.append(error)  # the engine's worker would only log it and end well
+                    raise
+                logger.info("running %s in the background", declaration.id)
+                yield models
 
-    hatchet, task = response_task(settings)
-    worker = hatchet.worker(
-        name=f"{settings.model}-{socket.gethostname()}",
-        slots=settings.worker_slots,
-        workflows=[task],
-        lifespan=lifespan,
-    )
-    try:
-        with served_metrics(registry, host=settings.host, port=settings.metrics_port):
+        hatchet, task = response_task(settings)
+        worker = hatchet.worker(
+            name=f"{settings.model}-{socket.gethostname()}",
+            slots=settings.worker_slots,
+            workflows=[task],
+            lifespan=lifespan,
+        )
+        try:
             worker.start()
-    except SystemExit as end:  # how the engine's worker says that it has ended
-        logger.info("the worker has ended: %s", end.code)
-    except OSError as error:
-        raise ConfigurationError(
-            listen_problem(error, settings.host, settings.metrics_port, ENV_METRICS_PORT)
-        ) from error
+        except SystemExit as end:  # how the engine's worker says that it has ended
+            logger.info("the worker has ended: %s", end.code)
     if failures:
         raise failures[0]

@@ -122,6 +122,8 @@ class ResponseExchange:
             known = self.identity
             return ResponseFrame(known.id, known.created_at, self.model.id, self.wire)
         new_id = (
-            self.mint.new_id("resp_") if operation is None else response_id(operation.id, self.mint)
+            self.mint.new_id("resp_")
+            if operation is None
+            else response_id(operation.id, self.mint.new_uuid())
         )
         return ResponseFrame(new_id, self.mint.now(), self.model.id, self.wire)

@@ -7,7 +7,6 @@ can be gone on with; so a pause that a background run shows is answered like any
 from __future__ import annotations
 
 import dataclasses
-import re
 from typing import Final
 from uuid import UUID
 
@@ -21,6 +20,7 @@ from langgraph_openai_serve.ports.background import (
 )
 from langgraph_openai_serve.protocols.metadata import RUN_ID_KEY
 from langgraph_openai_serve.protocols.responses.exchange import Identity, ResponseExchange
+from langgraph_openai_serve.protocols.responses.resume import parts_of, response_id
 from langgraph_openai_serve.protocols.responses.shapes import ResponseFrame, Status
 from langgraph_openai_serve.wire.responses import ResponseCreate
 
@@ -33,13 +33,12 @@ _SHOWN: Final[dict[BackgroundStatus, Status]] = {
     BackgroundStatus.CANCELLED: "cancelled",
 }
 """Statuses of runs that have no Response."""
-_ID: Final = re.compile(r"resp_lg_([0-9a-f]{32})_([0-9a-f]{32})")
 
 
-def run_of(response_id: str) -> str | None:
-    """Return the id of the run behind a Response, or `None` when it cannot have one."""
-    match = _ID.fullmatch(response_id)
-    return None if match is None else str(UUID(match[2]))
+def run_of(text: str) -> str | None:
+    """Return the id of the run behind a Response's id, or `None` when it cannot have one."""
+    parts = parts_of(text)
+    return None if parts is None else str(parts[1])
 
 
 class KeptResponse:
@@ -53,9 +52,7 @@ class KeptResponse:
     def __init__(self, job: BackgroundJob, run_id: UUID) -> None:
         self.run_id = run_id
         self._job = job
-        self._identity = Identity(
-            f"resp_lg_{_operation(job, run_id).hex}_{run_id.hex}", job.created_at
-        )
+        self._identity = Identity(response_id(_operation(job, run_id), run_id), job.created_at)
 
     @property
     def id(self) -> str:
@@ -87,8 +84,8 @@ class KeptResponse:
 
 def _operation(job: BackgroundJob, run_id: UUID) -> UUID:
     """Return the run that is begun or gone on with; a new one has the engine's own id."""
-    previous = _ID.fullmatch(job.request.get("previous_response_id") or "")
+    previous = parts_of(job.request.get("previous_response_id") or "")
     if previous is not None:
-        return UUID(previous[1])
+        return previous[0]
     chosen = (job.request.get("metadata") or {}).get(RUN_ID_KEY)
     return run_id if chosen is None else UUID(chosen)

@@ -13,7 +13,7 @@ from uuid import UUID
 from langgraph_openai_serve.errors import RequestError
 from langgraph_openai_serve.graph.config import GraphFeature
 from langgraph_openai_serve.graph.registry import RegisteredModel
-from langgraph_openai_serve.protocols.codec import Caller, Mint
+from langgraph_openai_serve.protocols.codec import Caller
 from langgraph_openai_serve.protocols.metadata import RUN_ID_KEY
 from langgraph_openai_serve.run.interrupts import Answer, Operation
 from langgraph_openai_serve.wire import responses as wire
@@ -24,9 +24,15 @@ _RESPONSE: Final = re.compile(r"resp_lg_([0-9a-f]{32})_([0-9a-f]{32})")
 _CALL: Final = re.compile(r"call_lg_([0-9a-f]{64})_([0-9a-f]{32})_([0-9A-Za-z-]{1,64})")
 
 
-def response_id(run_id: UUID, mint: Mint) -> str:
-    """Return a new id for a Response of a run."""
-    return f"resp_lg_{run_id.hex}_{mint.new_uuid().hex}"
+def response_id(run_id: UUID, nonce: UUID) -> str:
+    """Return the id of a Response of a run."""
+    return f"resp_lg_{run_id.hex}_{nonce.hex}"
+
+
+def parts_of(text: str) -> tuple[UUID, UUID] | None:
+    """Return the run and the nonce of a Response's id, or `None` when it is no such id."""
+    match = _RESPONSE.fullmatch(text)
+    return None if match is None else (UUID(match[1]), UUID(match[2]))
 
 
 def call_id(shown_by: str, state: str, interrupt_id: str) -> str:
@@ -59,15 +65,15 @@ def operation_of(
         if chosen is not None:
             return Operation(UUID(chosen))
         return Operation(caller.run_id or caller.mint.new_uuid())
-    match = _RESPONSE.fullmatch(body.previous_response_id)
-    if match is None or not int(match[1], 16):
+    parts = parts_of(body.previous_response_id)
+    if parts is None or not parts[0].int:
         msg = "previous_response_id is not the id of a paused Response of this server."
         raise RequestError(msg, param=PARAM)
-    run_id = UUID(match[1])
+    run_id, nonce = parts
     if chosen is not None and UUID(chosen) != run_id:
         msg = f"{RUN_ID_KEY} does not name the run of previous_response_id; leave it out."
         raise RequestError(msg, param=f"metadata.{RUN_ID_KEY}")
-    return Operation(run_id, _answers(body, match[2]))
+    return Operation(run_id, _answers(body, nonce.hex))
 
 
 def _answers(body: wire.ResponseCreate, nonce: str) -> tuple[Answer, ...]:
